@@ -1,0 +1,48 @@
+# Every target makes its own environment from what pyproject.toml declares.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types docs bench exactness clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/.installed-plain ## the method on the diabetes data, compared with the lasso
+	$(BIN)/python examples/demo_diabetes.py
+
+# pytest comes last, so that its closing line closes the output.
+test: lint types ## everything that must pass: style, types, tests and docstring examples
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+lint: .venv/.installed-dev ## style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/.installed-dev ## mypy, strict, on src
+	$(BIN)/mypy
+
+docs: .venv/.installed-docs ## the documentation, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: .venv/.installed-dev ## the benchmarks, one after the other
+	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+exactness: .venv/.installed-dev ## the long comparisons with the literal loop
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m exactness
+
+clean: ## remove the environment and everything generated
+	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.installed-plain: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/.installed-%: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
