@@ -1,0 +1,115 @@
+"""Algorithm 1 of the paper as printed: slow, short, and what every faster route must agree with."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from sparsestep.penalty import weights
+
+__all__ = ["sparsestep_reference"]
+
+
+def sparsestep_reference(
+    S: ArrayLike,
+    q: ArrayLike,
+    alpha: float,
+    *,
+    gamma_0: float = 1e6,
+    gamma_stop: float = 1e-8,
+    gamma_step: float = 2.0,
+    t_max: int = 2,
+    epsilon: float = 1e-7,
+    penalty_factor: ArrayLike | None = None,
+    callback: Callable[[float, NDArray[np.float64]], object] | None = None,
+) -> NDArray[np.float64]:
+    """Coefficients by the literal loop, from ``S = X'X`` and ``q = X'y``.
+
+    The loss at width gamma is ``||y - Xb||^2 + alpha * sum_j f_j b_j^2 / (b_j^2 + gamma^2)``. From
+    ``b = 0``, and for gamma = gamma_0, gamma_0 / gamma_step, ... while gamma > gamma_stop, `t_max`
+    times::
+
+        d_j = alpha * f_j * gamma^2 / (b_j^2 + gamma^2)^2
+        b   = (X'X + diag(d))^-1 X'y
+
+    At the end ``|b_j| < epsilon`` becomes 0.
+
+    Parameters
+    ----------
+    S : array_like of shape (n_features, n_features)
+        ``X'X``, of centred columns if the model has an intercept.
+    q : array_like of shape (n_features,)
+        ``X'y``.
+    alpha : float
+        Strength of the penalty in the units of ``||y - Xb||^2``, as in scikit-learn's ``Ridge``:
+        the paper's lambda.
+    gamma_0, gamma_stop, gamma_step : float
+        First width, the width to stop at, and the factor between neighbouring widths.
+    t_max : int
+        Steps at each width.
+    epsilon : float
+        Smaller coefficients are set to zero at the end.
+    penalty_factor : array_like of shape (n_features,), optional
+        Multipliers ``f_j`` of alpha, 1 by default. 0 keeps a variable always; ``inf`` keeps it out.
+    callback : callable, optional
+        Called as ``callback(gamma, b)`` after every step.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        The coefficients. A column of zeros gets the coefficient 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep.reference import sparsestep_reference
+    >>> S = np.array([[10.0, 2.0], [2.0, 10.0]])
+    >>> sparsestep_reference(S, S @ [3.0, 0.1], alpha=1.0)
+    array([3.02, 0.  ])
+    """
+    S, q = np.asarray(S, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if not (gamma_step > 1 and gamma_stop > 0):
+        raise ValueError(
+            f"gamma_step must be greater than 1 and gamma_stop positive, or the loop never ends; "
+            f"got gamma_step={gamma_step!r} and gamma_stop={gamma_stop!r}."
+        )
+    factor = np.ones_like(q) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
+    used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(factor))
+    S_used, q_used, alphas = S[np.ix_(used, used)], q[used], alpha * factor[used]
+
+    b = np.zeros_like(q)
+    gamma = gamma_0
+    while gamma > gamma_stop:
+        for _ in range(t_max):
+            b[used] = _ridge(S_used, alphas * weights(b[used], gamma), q_used)
+            if callback is not None:
+                callback(gamma, b.copy())
+        gamma /= gamma_step
+    b[(np.abs(b) < epsilon) & (factor > 0)] = 0.0
+    return b
+
+
+def _ridge(
+    S: NDArray[np.float64], d: NDArray[np.float64], q: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Solve ``(S + diag(d)) b = q``; among several solutions the one of least ``b'diag(d)b``."""
+    # d reaches 1e20 beside S_jj = n. Scaled to a unit diagonal, only true collinearity is singular.
+    scale = 1.0 / np.sqrt(np.diag(S) + d)
+    A = scale[:, np.newaxis] * S * scale
+    np.fill_diagonal(A, 1.0)
+    negligible = len(q) * np.finfo(np.float64).eps
+    factor, failed = linalg.lapack.dpotrf(A, lower=True)
+    if not failed and np.all(np.diag(factor) ** 2 > negligible):
+        b: NDArray[np.float64] = scale * linalg.cho_solve((factor, True), scale * q)
+        return b
+
+    # Along the null space of A the data say nothing and d is lost to rounding in A, yet d still
+    # decides there. With alpha = 0 nothing does, and the solution of least norm is taken.
+    values, vectors = linalg.eigh(A)
+    null = values <= negligible * values[-1]
+    U, N = vectors[:, ~null], scale[:, np.newaxis] * vectors[:, null]
+    b = scale * (U @ (U.T @ (scale * q) / values[~null]))
+    root = np.sqrt(d) if d.any() else np.ones_like(d)
+    b -= N @ linalg.lstsq(root[:, np.newaxis] * N, root * b)[0]
+    return b

@@ -1,0 +1,64 @@
+"""The map of modules in CONTRIBUTING.md is true, and so are its two rules on imports."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "sparsestep"
+CORE_MAY_IMPORT = sys.stdlib_module_names | {"numpy", "scipy", "threadpoolctl", "sparsestep"}
+
+
+def rows_of_the_map(heading=None):
+    """Module files in the order of the map; of one of its sections if a heading is given."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    if heading is not None:
+        text = text.split(f"### {heading}\n", 1)[1].split("\n#", 1)[0]
+    return re.findall(r"^\| `([\w/]+\.py)` \| \S", text, flags=re.MULTILINE)
+
+
+def imported_names(file):
+    """Dotted names that a module's code imports, wherever the statement stands, made absolute."""
+    package = ("sparsestep", *file.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            parts = (*base, *(node.module.split(".") if node.module else ()))
+            yield from (".".join((*parts, alias.name)) for alias in node.names)
+
+
+def file_of(name):
+    """The module file, as in the map, that a dotted name of this package leads to."""
+    parts = name.split(".")[1:]
+    while parts:
+        path = "/".join(parts)
+        if (PACKAGE / f"{path}.py").is_file():
+            return f"{path}.py"
+        if (PACKAGE / path / "__init__.py").is_file():
+            return f"{path}/__init__.py"
+        parts.pop()
+    return "__init__.py"
+
+
+def test_the_map_lists_each_module_once():
+    files = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")]
+    assert sorted(rows_of_the_map()) == sorted(files)
+
+
+@pytest.mark.parametrize("module", rows_of_the_map())
+def test_a_module_imports_only_what_stands_above_it(module):
+    order = rows_of_the_map()
+    above = order[: order.index(module)]
+    own = {name for name in imported_names(PACKAGE / module) if name.split(".")[0] == "sparsestep"}
+    assert {name for name in own if file_of(name) not in above} == set()
+
+
+@pytest.mark.parametrize("module", rows_of_the_map("Numerical core"))
+def test_the_core_imports_nothing_but_numpy_and_scipy(module):
+    roots = {name.split(".")[0] for name in imported_names(PACKAGE / module)}
+    assert roots - CORE_MAY_IMPORT == set()

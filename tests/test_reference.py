@@ -1,0 +1,209 @@
+"""The literal loop against the authors' R package, closed forms and its guarantee of descent."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsestep.penalty import penalty
+from sparsestep.reference import sparsestep_reference
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = ["small", "dense", "correlated", "noisy"]
+
+
+def read(name, what):
+    return np.genfromtxt(GOLDEN / f"{name}_{what}.csv", delimiter=",")
+
+
+def moments(X, y):
+    return X.T @ X, X.T @ y
+
+
+def least_squares_on(support, S, q):
+    b = np.zeros_like(q)
+    b[support] = np.linalg.solve(S[np.ix_(support, support)], q[support])
+    return b
+
+
+def design(seed, n, m, correlation=0.5, noise=1.0):
+    """Equicorrelated columns and a target that every second one of them moves."""
+    rng = np.random.default_rng(seed)
+    common = rng.standard_normal((n, 1))
+    X = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * rng.standard_normal((n, m))
+    beta = np.where(np.arange(m) % 2 == 0, rng.uniform(-2, 2, m), 0.0)
+    return X, X @ beta + noise * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def golden(request):
+    """S, q, the alphas, what R computed for them (NaN where it failed), and what the loop does."""
+    S, q = moments(read(request.param, "X"), read(request.param, "y"))
+    table = read(request.param, "sparsestep")
+    alphas, theirs = table[:, 0], table[:, 1:]
+    ours = np.array([sparsestep_reference(S, q, alpha) for alpha in alphas])
+    return S, q, alphas, theirs, ours
+
+
+def test_supports_and_coefficients_are_those_of_the_authors(golden):
+    *_, theirs, ours = golden
+    answered = ~np.isnan(theirs).any(axis=1)
+    assert len(ours) == 19
+    assert answered.sum() >= 14
+    np.testing.assert_array_equal(ours[answered] != 0, theirs[answered] != 0)
+    np.testing.assert_allclose(ours[answered], theirs[answered], rtol=0, atol=1e-10)
+
+
+def test_an_answer_where_the_authors_program_fails(golden):
+    S, q, _, theirs, ours = golden
+    failed = np.isnan(theirs).any(axis=1)
+    assert failed.any()
+    for b in ours[failed]:
+        # At the smallest gamma nothing of the penalty is left on the coefficients that survive it.
+        np.testing.assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-9, atol=0)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 40),
+    m=st.integers(1, 12),
+    correlation=st.floats(0, 0.99),
+    exponent=st.floats(-3, 5),
+    factors=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=12, max_size=12),
+)
+def test_the_loss_never_rises_within_a_value_of_gamma(seed, n, m, correlation, exponent, factors):
+    X, y = design(seed, n, m, correlation)
+    alpha, factor = 10**exponent, np.array(factors[:m])
+    steps = [(1e6, np.zeros(m))]
+    sparsestep_reference(
+        *moments(X, y), alpha, penalty_factor=factor, callback=lambda *step: steps.append(step)
+    )
+    assert len(steps) == 1 + 94
+
+    def loss(b, gamma):
+        return np.sum((y - X @ b) ** 2) + alpha * np.sum(factor * penalty(b, gamma))
+
+    # A step's loss is taken at its own gamma, also where it starts: the last b of the gamma before.
+    for (_, b_old), (gamma, b) in pairwise(steps):
+        assert loss(b, gamma) <= loss(b_old, gamma) * (1 + 1e-10) + 1e-10 * (y @ y)
+
+
+def test_the_schedule_is_the_printed_one():
+    S, q = moments(*design(0, 30, 3))
+    gammas = []
+    sparsestep_reference(S, q, 1.0, callback=lambda gamma, b: gammas.append(gamma))
+    np.testing.assert_array_equal(gammas, np.repeat(1e6 * 0.5 ** np.arange(47), 2))
+    assert gammas[-1] > 1e-8 >= gammas[-1] / 2
+
+
+def test_alpha_zero_is_least_squares():
+    X, y = design(1, 50, 8)
+    expected = np.linalg.lstsq(X, y)[0]
+    np.testing.assert_allclose(sparsestep_reference(*moments(X, y), 0.0), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("scales", [1.0, 10.0 ** np.arange(-3, 3)], ids=["equal", "unequal"])
+def test_alpha_zero_with_collinear_columns_is_the_shortest_least_squares(scales):
+    X, y = design(2, 50, 6)
+    X *= scales
+    X = np.column_stack([X, X[:, 0], X[:, 1] - 2 * X[:, 2]])
+    S, q = moments(X, y)
+    b = sparsestep_reference(S, q, 0.0, epsilon=0.0)
+    np.testing.assert_allclose(b, np.linalg.lstsq(X, y)[0], rtol=1e-5, atol=1e-9)
+
+
+def test_more_columns_than_rows_end_in_least_squares_on_the_support():
+    X, y = design(3, 20, 60, correlation=0.0, noise=0.1)
+    S, q = moments(X, y)
+    for alpha in (1e-3, 1.0, 30.0):
+        b = sparsestep_reference(S, q, alpha)
+        assert 0 < np.count_nonzero(b) <= 20
+        np.testing.assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "xx", "settings", "cutoff", "within"),
+    [
+        (1.0, 1.0, {}, 0.8287, 1e-4),
+        (30.0, 1.0, {}, 0.8287, 1e-4),
+        (1.0, 200.0, {}, 0.8287, 1e-4),
+        (7.0, 1e4, {}, 0.8287, 1e-4),
+        (1.5, 1.0, {"t_max": 1}, np.sqrt(0.5), 1e-4),
+        (1.0, 1.0, {"gamma_step": 1.1}, 0.9762, 1e-4),
+        # With more steps per gamma it matters where the schedule's values fall beside |b|.
+        (1.0, 1.0, {"t_max": 5}, 0.914, 2e-3),
+        (7.0, 1e4, {"t_max": 5}, 0.914, 2e-3),
+        (1.0, 1.0, {"t_max": 10}, 0.943, 6e-3),
+        (2.0, 1.0, {"t_max": 10}, 0.943, 6e-3),
+    ],
+)
+def test_cutoff_of_an_orthogonal_design(alpha, xx, settings, cutoff, within):
+    unit = np.sqrt(alpha / xx)
+    out, kept = 0.5, 1.5
+    while kept - out > 2e-5:
+        middle = (out + kept) / 2
+        b = sparsestep_reference([[xx]], [xx * middle * unit], alpha, **settings)[0]
+        if b != 0:
+            assert b == pytest.approx(middle * unit, rel=1e-9)
+            kept = middle
+        else:
+            out = middle
+    assert kept == pytest.approx(cutoff, abs=within)
+
+
+def test_penalty_factor_zero_is_always_kept():
+    X, y = design(4, 60, 6)
+    S, q = moments(X, y)
+    alpha = 1e6
+    np.testing.assert_array_equal(sparsestep_reference(S, q, alpha), np.zeros(6))
+    b = sparsestep_reference(S, q, alpha, penalty_factor=[1, 0, 1, 1, 0, 1])
+    np.testing.assert_array_equal(b != 0, [False, True, False, False, True, False])
+    np.testing.assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-9)
+
+
+def test_an_unpenalized_coefficient_below_epsilon_is_not_zeroed():
+    b = sparsestep_reference(np.eye(2), [1e-9, 1e-9], 1.0, penalty_factor=[0, 1])
+    np.testing.assert_allclose(b, [1e-9, 0.0], rtol=1e-12)
+
+
+def test_penalty_factor_infinity_is_never_in_the_model():
+    X, y = design(5, 60, 6)
+    S, q = moments(X, y)
+    for alpha in (0.0, 5.0):
+        out = np.array([0, 3])
+        b = sparsestep_reference(S, q, alpha, penalty_factor=[np.inf, 1, 1, np.inf, 1, 1])
+        rest = np.delete(np.arange(6), out)
+        np.testing.assert_array_equal(b[out], 0.0)
+        np.testing.assert_array_equal(
+            b[rest], sparsestep_reference(S[np.ix_(rest, rest)], q[rest], alpha)
+        )
+
+
+def test_penalty_factor_multiplies_alpha():
+    S, q = moments(*design(6, 60, 6))
+    np.testing.assert_array_equal(
+        sparsestep_reference(S, q, 4.0, penalty_factor=np.full(6, 2.0)),
+        sparsestep_reference(S, q, 8.0),
+    )
+
+
+def test_columns_of_zeros_get_zero():
+    X, y = design(7, 60, 5)
+    X[:, [0, 3]] = 0.0
+    S, q = moments(X, y)
+    rest = [1, 2, 4]
+    for alpha in (0.0, 5.0):
+        b = sparsestep_reference(S, q, alpha)
+        np.testing.assert_array_equal(b[[0, 3]], 0.0)
+        np.testing.assert_array_equal(
+            b[rest], sparsestep_reference(S[np.ix_(rest, rest)], q[rest], alpha)
+        )
+
+
+def test_a_schedule_without_end_is_refused():
+    for settings in ({"gamma_step": 1.0}, {"gamma_stop": 0.0}):
+        with pytest.raises(ValueError, match="gamma_step must be greater than 1"):
+            sparsestep_reference([[1.0]], [1.0], 1.0, **settings)
