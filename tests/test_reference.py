@@ -115,13 +115,26 @@ def test_alpha_zero_with_collinear_columns_is_the_shortest_least_squares(scales)
     np.testing.assert_allclose(b, np.linalg.lstsq(X, y)[0], rtol=1e-5, atol=1e-9)
 
 
-def test_more_columns_than_rows_end_in_least_squares_on_the_support():
-    X, y = design(3, 20, 60, correlation=0.0, noise=0.1)
-    S, q = moments(X, y)
-    for alpha in (1e-3, 1.0, 30.0):
-        b = sparsestep_reference(S, q, alpha)
-        assert 0 < np.count_nonzero(b) <= 20
-        np.testing.assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-6)
+def loop_on_rows(X, y, alpha):
+    """The same loop through the singular values of X D^-1/2, which no rounding in X'X can reach."""
+    b, gamma = np.zeros(X.shape[1]), 1e6
+    while gamma > 1e-8:
+        for _ in range(2):
+            root = np.sqrt(alpha) * gamma / (b**2 + gamma**2)
+            U, s, Vt = np.linalg.svd(X / root, full_matrices=False)
+            b = Vt.T @ (s / (s**2 + 1) * (U.T @ y)) / root
+        gamma /= 2
+    return np.where(np.abs(b) < 1e-7, 0.0, b)
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 60), (30, 35), (15, 15)])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 30.0])
+def test_columns_as_many_as_rows_or_more(n, m, alpha):
+    X, y = design(3, n, m, noise=0.3)
+    X -= X.mean(axis=0)
+    b, expected = sparsestep_reference(*moments(X, y), alpha), loop_on_rows(X, y, alpha)
+    np.testing.assert_array_equal(b != 0, expected != 0)
+    np.testing.assert_allclose(b, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
