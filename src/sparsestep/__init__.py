@@ -1,5 +1,7 @@
 """Sparse linear regression without shrinkage."""
 
+from sparsestep.moments import Moments
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["Moments", "__version__"]
