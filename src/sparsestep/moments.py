@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -48,8 +48,8 @@ STRIPE_ELEMENTS = 1 << 23
 STRIPE_COLUMNS = 256
 # Below this share of stored entries sparse products beat dense ones on blocks made dense.
 SPARSE_DENSITY = 0.04
-# Squares of deviations near the smallest double have lost their digits.
-SMALLEST_SQUARES = 1e-280
+# Products are rounded to 5e-324 at best, so sums of squares below this have lost digits.
+SMALLEST_SQUARES = 1e-302
 
 
 class MomentsFileError(ValueError):
@@ -427,6 +427,41 @@ class Moments:
         thin = ", thin" if self.is_thin else ""
         return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
 
+    def target(self, t: int) -> "Moments":
+        """The moments of one target of a two-dimensional y; nothing is copied.
+
+        Parameters
+        ----------
+        t : int
+            Which target, from 0.
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> both = Moments.from_data([[1], [2], [4]], [[1, 0], [3, 0], [4, 9]])
+        >>> both.target(1).mean_y
+        3.0
+        """
+        one = slice(t, t + 1)
+        pieces = None if self._pieces is None else tuple(p.target(one) for p in self._pieces)
+        return self._make(
+            n_samples=self.n_samples,
+            weight_sum=self.weight_sum,
+            mean_x=self._mean_x,
+            mean_y=self._mean_y[one],
+            xtx=self._xtx,
+            pieces=pieces,
+            xty=self._xty[:, one],
+            yty=self._yty[one],
+            diag=self._diag,
+            feature_names=self.feature_names,
+            flat_y=True,
+        )
+
     # -- computing ---------------------------------------------------------------------------
 
     def gram_product(self, V: ArrayLike) -> Array:
@@ -599,13 +634,14 @@ class Moments:
             "yty": self._yty,
             "diag": self._diag,
         }
-        if self.feature_names is not None:
-            arrays["feature_names"] = np.array(self.feature_names, dtype=np.str_)
+        # Always there: a damaged directory of the archive must not look like a table without names.
+        arrays["feature_names"] = np.array(self.feature_names or (), dtype=np.str_)
+        arrays["has_names"] = np.array(self.feature_names is not None)
         if self._pieces is None:
             arrays["xtx"] = self._xtx
         else:
             A, yc = self.rows
-            arrays["rows"], arrays["targets"] = A, yc.reshape(len(A), -1)
+            arrays["rows"], arrays["targets"] = A, yc.reshape(len(A), len(self._yty))
         if not target.parent.is_dir():
             raise FileNotFoundError(f"The folder {target.parent} for the moments does not exist.")
         # Not tempfile: its files are private, and moments are made to be handed on.
@@ -673,7 +709,7 @@ class Moments:
             return np.asarray(values, order="C")
 
         names: tuple[str, ...] | None = None
-        if "feature_names" in archive:
+        if bool(archive["has_names"]):
             names = tuple(str(name) for name in archive["feature_names"])
             if len(names) != m:
                 raise _Unreadable(f"is damaged: {len(names)} names for {m} columns")
@@ -704,6 +740,8 @@ class Moments:
             or (self.n_samples > 0) != (self.weight_sum > 0)
         ):
             raise _Unreadable("is damaged: its counts contradict each other")
+        if xtx is not None and not np.array_equal(np.diagonal(xtx), self._diag):
+            raise _Unreadable("is damaged: diag is not the diagonal of xtx")
         if self._diag.min(initial=0.0) < 0 or self._yty.min(initial=0.0) < 0:
             raise _Unreadable("is damaged: a sum of squares is negative")
         return self
@@ -903,6 +941,10 @@ class _DenseRows:
         """A' U."""
         return self.A.T @ U
 
+    def target(self, one: slice) -> "_DenseRows":
+        """The same rows with one of their targets."""
+        return _DenseRows(self.A, self.y[:, one])
+
     def dense(self) -> Array:
         """A itself."""
         return self.A
@@ -927,6 +969,10 @@ class _SparseRows:
         """A'U = X'(s U) - mean (s'U)."""
         scaled = (U.T * self.root).T
         return np.asarray(self.X.T @ scaled - np.multiply.outer(self.mean, scaled.sum(axis=0)))
+
+    def target(self, one: slice) -> "_SparseRows":
+        """The same rows with one of their targets."""
+        return _SparseRows(self.X, self.root, self.mean, self.y[:, one])
 
     def dense(self) -> Array:
         """A as an array."""
@@ -996,15 +1042,16 @@ class _Data:
             return X[keep], y[keep], w[keep]
         return X, y, w
 
-    def blocks(self, rows: int) -> Iterator[tuple[int, Any, NDArray[Any]]]:
+    def blocks(self, columns: int) -> Iterator[tuple[int, Any, NDArray[Any]]]:
         """First row number and the values of each block, rows of zero weight included."""
+        rows = max(BLOCK_BYTES // (8 * columns), 1)
         for a in range(0, self.n, rows):
             yield a, self.X[a : a + rows], self.y[a : a + rows]
 
     def require_finite(self) -> Array:
         """Raise for the first value that is not finite; else the largest size in each column."""
         largest = np.zeros(self.m + self.k)
-        for a, X, y in self.blocks(_block_rows(self.m + self.k)):
+        for a, X, y in self.blocks(self.m + self.k):
             X = X.toarray() if sp.issparse(X) else X
             values = np.concatenate([X, y], axis=1, dtype=np.float64)
             if self.weight is not None:
@@ -1033,7 +1080,7 @@ class _Data:
         of_x, of_y = columns[columns < self.m], columns[columns >= self.m] - self.m
         seen = np.zeros(len(small), dtype=bool)
         first = np.zeros((len(small), len(columns)))
-        for a, X, y in self.blocks(_block_rows(len(columns))):
+        for a, X, y in self.blocks(len(columns)):
             X = X[:, of_x]
             X = X.toarray() if sp.issparse(X) else X
             values = np.concatenate([X, y[:, of_y]], axis=1, dtype=np.float64)
@@ -1397,7 +1444,11 @@ class _Scratch:
     def __init__(self, columns: int) -> None:
         self.columns = columns
         self.memory = np.empty(0)
-        self.product = np.empty((columns, columns))
+
+    @cached_property
+    def product(self) -> Array:
+        """Room for z'z, taken only when there are dense sums."""
+        return np.empty((self.columns, self.columns))
 
     def rows(self, r: int, like: Any) -> Array:
         """An (r, columns) array in the order of the data, which is how it is written fastest."""

@@ -1,0 +1,890 @@
+import pickle
+import threading
+import tracemalloc
+import zipfile
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import sparsestep.moments as module
+from sparsestep import Moments
+from sparsestep.moments import MomentsFileError, leave_one_out
+
+
+def exact(X, y, w=None):
+    """Means and centred sums in 64-bit-mantissa arithmetic, straight from their definition."""
+    X, y = np.asarray(X, np.longdouble), np.asarray(y, np.longdouble)
+    w = np.ones(len(X), np.longdouble) if w is None else np.asarray(w, np.longdouble)
+    W = w.sum()
+    mean_x, mean_y = w @ X / W, w @ y / W
+    A, b = X - mean_x, y - mean_y
+    return {
+        "weight_sum": W,
+        "mean_x": mean_x,
+        "mean_y": mean_y,
+        "xtx": (A.T * w) @ A,
+        "xty": (A.T * w) @ b,
+        "yty": (b.T * w) @ b if b.ndim == 1 else ((b * b).T * w).sum(axis=1),
+    }
+
+
+def assert_moments(moments, want, rtol=1e-12):
+    """Each sum agrees to rtol of the product of its two columns' lengths."""
+    length = np.sqrt(np.diagonal(want["xtx"]))
+    length_y = np.sqrt(want["yty"])
+    size = np.abs(want["mean_x"]) + length
+    assert abs(moments.weight_sum - want["weight_sum"]) <= rtol * want["weight_sum"]
+    assert np.all(np.abs(moments.mean_x - want["mean_x"]) <= rtol * size)
+    assert np.all(
+        np.abs(moments.mean_y - want["mean_y"]) <= rtol * (abs(want["mean_y"]) + length_y)
+    )
+    assert np.all(np.abs(moments.xtx - want["xtx"]) <= rtol * np.multiply.outer(length, length))
+    assert np.all(np.abs(moments.diag - np.diagonal(want["xtx"])) <= rtol * length**2)
+    assert np.all(np.abs(moments.xty - want["xty"]) <= rtol * np.multiply.outer(length, length_y))
+    assert np.all(np.abs(moments.yty - want["yty"]) <= rtol * length_y**2)
+
+
+def as_dict(moments):
+    return {name: np.asarray(getattr(moments, name), np.longdouble) for name in exact([[0]], [0])}
+
+
+@st.composite
+def tables(draw, max_rows=30, max_columns=6, targets=None):
+    """Eighths between -125 and 125: far from round in binary sums, exact as input."""
+    n = draw(st.integers(1, max_rows))
+    m = draw(st.integers(1, max_columns))
+    eighths = st.integers(-1000, 1000)
+    X = draw(hnp.arrays(np.int64, (n, m), elements=eighths)) / 8.0
+    shape = n if targets is None else (n, targets)
+    y = draw(hnp.arrays(np.int64, shape, elements=eighths)) / 8.0
+    return X, y
+
+
+# -- the sums and their merging ----------------------------------------------------------------
+
+
+@given(tables())
+def test_sums_agree_with_their_definition(table):
+    moments = Moments.from_data(*table)
+    assert moments.n_samples == len(table[1])
+    assert moments.is_thin == (table[0].shape[0] < table[0].shape[1])
+    assert_moments(moments, exact(*table))
+
+
+@given(tables(targets=3))
+def test_several_targets_share_one_pass(table):
+    X, Y = table
+    moments = Moments.from_data(X, Y)
+    assert moments.xty.shape == (X.shape[1], 3) and moments.yty.shape == moments.mean_y.shape == (
+        3,
+    )
+    assert_moments(moments, exact(X, Y))
+
+
+@given(tables(), st.data())
+def test_any_split_merged_in_any_order_gives_the_whole(table, data):
+    X, y = table
+    ids = data.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 4)))
+    pieces = [Moments.from_data(X[ids == i], y[ids == i]) for i in range(5)]
+    order = data.draw(st.permutations(range(5)))
+    merged = Moments.merge(pieces[i] for i in order)
+    assert merged.n_samples == len(y)
+    assert_moments(merged, exact(X, y))
+    nested = pieces[order[0]] + ((pieces[order[1]] + pieces[order[2]]) + pieces[order[3]])
+    assert_moments(nested + pieces[order[4]], exact(X, y))
+
+
+@given(tables(), st.data())
+def test_weights_are_repeated_rows_and_zero_is_no_row(table, data):
+    X, y = table
+    w = data.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))
+    assume(w.any())
+    moments = Moments.from_data(X, y, w)
+    assert moments.n_samples == np.count_nonzero(w)
+    assert_moments(moments, exact(np.repeat(X, w, axis=0), np.repeat(y, w)))
+    hidden = X.copy()
+    hidden[w == 0] = np.nan
+    assert_moments(Moments.from_data(hidden, np.where(w == 0, np.inf, y), w), as_dict(moments))
+
+
+@given(tables(max_rows=12), st.integers(0, 2))
+def test_an_empty_piece_changes_nothing(table, where):
+    X, y = table
+    whole, empty = Moments.from_data(X, y), Moments.from_data(X[:0], y[:0])
+    assert empty.n_samples == 0 and not empty.xtx.any()
+    merged = Moments.merge([[empty, whole], [whole, empty], [empty, whole, empty]][where])
+    for name in ("mean_x", "mean_y", "xtx", "xty", "yty", "n_samples", "weight_sum"):
+        assert np.array_equal(getattr(merged, name), getattr(whole, name))
+
+
+def test_merging_leaves_the_pieces_as_they_were():
+    rng = np.random.default_rng(0)
+    pieces = [Moments.from_data(rng.normal(size=(9, 3)) + i, rng.normal(size=9)) for i in range(4)]
+    empty = Moments.from_data(np.empty((0, 3)), np.empty(0))
+    before = [piece.xtx.copy() for piece in pieces]
+    Moments.merge([empty, *pieces, empty])
+    leave_one_out([pieces[0], empty, *pieces[1:], empty])
+    leave_one_out([empty, *pieces])
+    for piece, xtx in zip(pieces, before, strict=True):
+        assert np.array_equal(piece.xtx, xtx)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(500, 3), (4, 9)], ids=["dense", "thin"])
+def test_an_offset_of_1e8_deviations_leaves_six_digits(order, shape):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=shape) + 1e8, order=order)
+    y = rng.normal(size=shape[0]) - 1e8
+    assert_moments(Moments.from_data(X, y), exact(X, y), rtol=1e-6)
+    folds = Moments.from_folds(X, y, np.arange(shape[0]) % 3)
+    assert_moments(Moments.merge(folds), exact(X, y), rtol=1e-6)
+    # The test itself can tell: the sums about zero have no correct digit here.
+    naive = X.T @ X - shape[0] * np.outer(X.mean(axis=0), X.mean(axis=0))
+    assert np.abs(naive / exact(X, y)["xtx"] - 1).max() > 1e-3
+
+
+def test_an_offset_in_a_full_column_of_a_sparse_matrix_leaves_six_digits():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 60), density=0.01, rng=rng).toarray()
+    X[:, 7] = rng.normal(size=400) + 1e8
+    y = rng.normal(size=400)
+    used = X.any(axis=0)
+    for rows in (slice(None), slice(0, 20)):
+        moments = Moments.from_data(sp.csr_array(X[rows]), y[rows])
+        want = exact(X[rows], y[rows])
+        length = np.sqrt(np.diagonal(want["xtx"]))
+        assert abs(moments.diag[7] / want["xtx"][7, 7] - 1) < 1e-6
+        assert np.all(np.abs(moments.xtx[7] - want["xtx"][7]) <= 1e-6 * length[7] * length)
+        assert np.array_equal(moments.diag[~used], np.zeros((~used).sum()))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_drifting_mean_loses_no_digits(monkeypatch, weighted):
+    # Small blocks, so that the shift must move many times; and once it must be given up, where
+    # the first rows weigh next to nothing and lie far away.
+    monkeypatch.setattr(module, "_block_rows", lambda columns: 8)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) + np.linspace(0, 1e6, 400)[:, None] ** [0, 1, 2]
+    y = X[:, 1] + rng.normal(size=400)
+    w = None
+    if weighted:
+        X[:8] += 1e7
+        w = np.where(np.arange(400) < 8, 1e-14, 1.0)
+    assert_moments(Moments.from_data(X, y, w), exact(X, y, w), rtol=1e-11)
+
+
+def test_a_constant_column_has_exactly_zero_squares():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(5000, 0.1), rng.normal(size=5000)])
+    w = rng.uniform(size=5000)
+    for table in (X, np.asfortranarray(X), sp.csr_array(X)):
+        for folds in (np.zeros(5000, int), rng.integers(0, 7, 5000)):
+            merged = Moments.merge(Moments.from_folds(table, X[:, 1], folds, w))
+            assert merged.diag[0] == 0.0 and not merged.xtx[0].any() and merged.xty[0] == 0.0
+            assert merged.mean_x[0] == 0.1
+
+
+@given(tables(max_rows=20), st.integers(2, 5))
+def test_leaving_a_fold_out_is_merging_the_others(table, count):
+    X, y = table
+    assume(len(y) >= count)
+    ids = np.arange(len(y)) % count
+    trains = leave_one_out(Moments.from_folds(X, y, ids))
+    assert len(trains) == count
+    for i, train in enumerate(trains):
+        assert train.n_samples == np.count_nonzero(ids != i)
+        assert_moments(train, exact(X[ids != i], y[ids != i]))
+
+
+def test_leave_one_out_keeps_the_digits_that_subtraction_loses():
+    # Nearly all variation of the column lies in one fold: total minus fold would leave noise.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    X[:20] *= 1e8
+    folds = Moments.from_folds(X, X[:, 0], np.repeat([0, 1, 2], 20))
+    train = leave_one_out(folds)[0]
+    want = exact(X[20:], X[20:, 0])
+    assert abs(train.xtx[0, 0] / want["xtx"][0, 0] - 1) < 1e-12
+    total = Moments.merge(folds).xtx - folds[0].xtx
+    assert abs(total[0, 0] / want["xtx"][0, 0] - 1) > 1e-3
+
+
+def test_leaving_one_of_one_fold_out_is_refused():
+    with pytest.raises(ValueError, match="at least two folds"):
+        leave_one_out([Moments.from_data([[1.0]], [1.0])])
+
+
+# -- thin and dense ----------------------------------------------------------------------------
+
+
+@given(tables(max_rows=5, max_columns=12), st.data())
+def test_thin_and_dense_forms_answer_alike(table, data):
+    X, y = table
+    n, m = X.shape
+    assume(n < m)
+    w = data.draw(hnp.arrays(np.float64, n, elements=st.sampled_from([0.5, 1.0, 3.0])))
+    thin = Moments.from_data(X, y, w)
+    # The same weight spread over copies of the rows: dense by their number.
+    copies = -(-m // n)
+    dense = Moments.from_data(
+        np.tile(X, (copies, 1)), np.tile(y, copies), np.tile(w, copies) / copies
+    )
+    assert thin.is_thin and not dense.is_thin
+    assert_moments(thin, as_dict(dense))
+    A, yc = thin.rows
+    B = np.column_stack([np.ones(m), np.arange(m), np.zeros(m)])
+    scale = 1.0 + dense.yty + np.abs(np.einsum("ij,ij->j", B, dense.xtx @ B))
+    assert np.all(np.abs(thin.rss(B) - dense.rss(B)) <= 1e-11 * scale)
+    assert np.all(np.abs(thin.rss(B, 2.0) - dense.rss(B, 2.0)) <= 1e-9 * scale)
+    assert np.allclose(A.T @ A, dense.xtx, atol=1e-9)
+    assert np.allclose(A.T @ yc, dense.xty, atol=1e-9)
+    for V in (B, B[:, 1]):
+        assert np.allclose(thin.gram_product(V), dense.gram_product(V), rtol=1e-10, atol=1e-8)
+        assert thin.gram_product(V).shape == V.shape
+
+
+def test_merged_thin_moments_turn_dense_when_rows_are_no_longer_fewer():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 10)), rng.normal(size=40)
+    total = Moments.from_data(X[:3], y[:3])
+    forms = []
+    for i in range(3, 40, 3):
+        total = total + Moments.from_data(X[i : i + 3], y[i : i + 3])
+        forms.append(total.is_thin)
+    assert forms[0] and not forms[-1] and sorted(forms, reverse=True) == forms
+    assert_moments(total, exact(X, y))
+    with pytest.raises(AttributeError, match="compress"):
+        _ = total.rows
+
+
+def test_thin_moments_make_no_square_matrix():
+    rng = np.random.default_rng(0)
+    m = 20_000
+    X, y = rng.normal(size=(20, m)), rng.normal(size=20)
+    tracemalloc.start()
+    folds = Moments.from_folds(X, y, np.arange(20) % 4)
+    train = leave_one_out(folds)[1]
+    train.rss(np.ones(m))
+    train.gram_product(np.ones((m, 3)))
+    train.compress()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert train.is_thin
+    assert peak < 20 * X.nbytes < m * m * 8 / 20
+
+
+# -- rss and compress --------------------------------------------------------------------------
+
+
+@given(tables(), st.data())
+def test_rss_is_the_residual_sum_of_squares_of_the_rows(table, data):
+    X, y = table
+    n, m = X.shape
+    w = data.draw(hnp.arrays(np.float64, n, elements=st.sampled_from([0.25, 1.0, 2.0])))
+    B = data.draw(hnp.arrays(np.int64, (m, 2), elements=st.integers(-8, 8))) / 8.0
+    c = np.array([1.5, -2.0])
+    moments = Moments.from_data(X, y, w)
+    R = np.asarray(y[:, None] - X @ B, np.longdouble)
+    best = w @ R / w.sum()
+    scale = 1e-12 * (w @ (y**2)[:, None] + w @ (np.abs(X) @ np.abs(B)) ** 2 + w.sum())
+    assert np.all(np.abs(moments.rss(B) - w @ (R - best) ** 2) <= scale)
+    assert np.all(np.abs(moments.rss(B, c) - w @ (R - c) ** 2) <= scale)
+    one = moments.rss(B[:, 0], -3.0)
+    assert isinstance(one, float) and abs(one - w @ (R[:, 0] + 3.0) ** 2) <= scale[0] * 10
+
+
+def test_rss_of_several_targets_pairs_vectors_with_targets():
+    rng = np.random.default_rng(0)
+    for n in (50, 3):
+        X, Y, B = rng.normal(size=(n, 4)), rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
+        moments = Moments.from_data(X, Y)
+        R = Y - X @ B - [1.0, 2.0]
+        assert np.allclose(moments.rss(B, [1.0, 2.0]), (R**2).sum(axis=0), rtol=1e-12)
+        shared = Y - X @ B[:, :1]
+        assert np.allclose(moments.rss(B[:, 0], 0.0), (shared**2).sum(axis=0), rtol=1e-12)
+        with pytest.raises(ValueError, match="3 columns but there are 2 targets"):
+            moments.rss(np.ones((4, 3)))
+        with pytest.raises(ValueError, match="4 columns"):
+            moments.rss(np.ones(3))
+
+
+@given(tables(max_rows=40), st.booleans(), st.data())
+def test_compressed_rows_have_the_same_moments(table, dependent, data):
+    X, y = table
+    if dependent:  # a copy, a sum and a constant: S is singular
+        X = np.column_stack([X, X[:, 0], X.sum(axis=1), np.full(len(y), 0.1)])
+    Y = np.column_stack([y, np.arange(len(y))]) if data.draw(st.booleans()) else y
+    moments = Moments.from_data(X, Y)
+    A, b = moments.compress()
+    assert len(A) <= X.shape[1] + 1
+    length = np.sqrt(moments.diag)
+    length_y = np.sqrt(moments.yty)
+    # A dropped direction of relative size m eps takes at most its root with it from X'y.
+    assert np.all(np.abs(A.T @ A - moments.xtx) <= 1e-13 * np.multiply.outer(length, length))
+    assert np.all(np.abs(A.T @ b - moments.xty) <= 1e-7 * np.multiply.outer(length, length_y))
+    assert np.allclose((b * b).sum(axis=0), moments.yty, rtol=1e-7)
+
+
+def test_compressed_rows_solve_the_same_problem():
+    rng = np.random.default_rng(0)
+    X, y = (
+        rng.normal(size=(300, 5)) * [1e-150, 1.0, 1e6, 1e3, 1.0] + [0, 2, 2, 2, 2],
+        rng.normal(size=300),
+    )
+    X[:, 4] = X[:, 1]
+    A, b = Moments.from_data(X, y).compress()
+    assert A.shape == (5, 5)
+    keep = [0, 1, 2, 3]
+    centred = (X - X.mean(axis=0))[:, keep] / [1e-150, 1.0, 1e6, 1e3]
+    want = np.linalg.lstsq(centred, y - y.mean())[0]
+    assert np.allclose(np.linalg.lstsq(A[:, keep] / [1e-150, 1.0, 1e6, 1e3], b)[0], want, rtol=1e-9)
+
+
+# -- what comes in -----------------------------------------------------------------------------
+
+
+def plain_table():
+    rng = np.random.default_rng(1)
+    return rng.integers(-50, 50, size=(60, 4)), rng.integers(0, 9, size=60), rng.uniform(size=60)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: X,
+        lambda X: np.asfortranarray(X),
+        lambda X: X.astype(np.float32),
+        lambda X: X.astype(np.float16),
+        lambda X: X.astype(np.int8),
+        lambda X: X.astype(np.longdouble),
+        lambda X: np.repeat(X, 2, axis=1)[::-1, ::2][::-1],
+        lambda X: X.tolist(),
+        lambda X: sp.csr_array(X),
+        lambda X: sp.csc_matrix(X),
+        lambda X: sp.coo_array(X),
+        lambda X: sp.coo_array(
+            (np.tile(X.ravel() / 2, 2), np.tile(np.indices(X.shape).reshape(2, -1), 2)),
+            shape=X.shape,
+        ),
+        lambda X: pd.DataFrame(X),
+        lambda X: pd.DataFrame(X).astype({0: "Int64", 1: "Float32", 2: float}),
+        lambda X: pd.DataFrame(X).astype({0: "int64[pyarrow]"}),
+        lambda X: pl.DataFrame(X),
+        lambda X: pl.DataFrame(X).cast({"column_0": pl.Float32}),
+        lambda X: pa.table({str(j): X[:, j] for j in range(4)}),
+        lambda X: pa.concat_tables(
+            [pa.table({str(j): half[:, j] for j in range(4)}) for half in (X[:7], X[7:])]
+        ),
+        lambda X: pa.record_batch({str(j): X[:, j] for j in range(4)}),
+    ],
+)
+def test_every_kind_of_table_gives_the_same_moments(convert):
+    X, y, w = plain_table()
+    table = convert(X)
+    folds = np.arange(60) % 7
+    assert_moments(Moments.from_data(table, y, w), exact(X, y, w))
+    assert_moments(Moments.merge(Moments.from_folds(table, y, folds, w)), exact(X, y, w))
+
+
+def test_booleans_and_read_only_arrays_are_numbers():
+    X, y, _ = plain_table()
+    flags = X > 0
+    X.flags.writeable = False
+    assert_moments(Moments.from_data(flags, y > 3), exact(flags, y > 3))
+    assert_moments(Moments.from_data(X, y), exact(X, y))
+    frame = pd.DataFrame({"a": X[:, 0], "b": flags[:, 1]})
+    assert_moments(Moments.from_data(frame, y), exact(frame.to_numpy(float), y))
+
+
+@pytest.mark.parametrize(
+    "convert", [list, pd.Series, pl.Series, pa.array, lambda y: pa.chunked_array([y])]
+)
+def test_every_kind_of_target_and_weight(convert):
+    X, y, w = plain_table()
+    assert_moments(Moments.from_data(X, convert(y), convert(w)), exact(X, y, w))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_keep_their_names(frame):
+    X, y, _ = plain_table()
+    moments = Moments.from_data(frame({"age": X[:, 0], "income": X[:, 1]}), y)
+    assert moments.feature_names == ("age", "income")
+    assert (moments + moments).feature_names == ("age", "income")
+    targets = Moments.from_data(X, frame({"u": y, "v": y + 1}))
+    assert targets.yty.shape == (2,)
+
+
+def test_names_of_a_frame_are_text_or_absent():
+    X, y, _ = plain_table()
+    assert Moments.from_data(pd.DataFrame(X), y).feature_names is None
+    assert Moments.from_data(X, y, feature_names=list("abcd")).feature_names == tuple("abcd")
+    with pytest.raises(TypeError, match="column 1 is 'b'"):
+        Moments.from_data(pd.DataFrame(X, columns=[0, "b", "c", "d"]), y)
+    with pytest.raises(ValueError, match="4 strings"):
+        Moments.from_data(X, y, feature_names=["a"])
+
+
+def test_a_sparse_matrix_is_never_made_dense_as_a_whole():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=50_000)
+    for density in (0.002, 0.08):
+        X = sp.random_array((50_000, 300), density=density, rng=rng, format="csr")
+        tracemalloc.start()
+        moments = Moments.from_data(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 50_000 * 300 * 8 / 4
+        part = X[:, :3].toarray()
+        assert_moments(
+            Moments.from_data(part, y),
+            {
+                **as_dict(moments),
+                "mean_x": moments.mean_x[:3],
+                "xtx": moments.xtx[:3, :3],
+                "xty": moments.xty[:3],
+            },
+        )
+    wide = sp.random_array((300, 50_000), density=0.002, rng=rng, format="csc")
+    tracemalloc.start()
+    thin = Moments.from_data(wide, y[:300])
+    product = thin.gram_product(np.ones(50_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert thin.is_thin and peak < 300 * 50_000 * 8 / 4
+    A = wide.toarray() - wide.toarray().mean(axis=0)
+    assert np.allclose(product, A.T @ (A @ np.ones(50_000)), atol=1e-9)
+
+
+def test_no_copy_larger_than_a_block_is_made():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400_000, 20)), rng.normal(size=400_000)
+    names = [f"x{j}" for j in range(20)]
+    mixed = pd.DataFrame(X, columns=names).astype({"x0": np.float32})
+    for table in (X, np.asfortranarray(X), X.astype(np.float32), mixed, pl.from_pandas(mixed)):
+        for run in (
+            lambda table: Moments.from_data(table, y),
+            lambda table: Moments.from_folds(table, y, np.arange(400_000) // 100_000),
+        ):
+            tracemalloc.start()
+            run(table)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < X.nbytes / 2
+
+
+def test_batches_are_pieces():
+    X, y, w = plain_table()
+    cuts = [0, 1, 1, 3, 30, 60]
+    spans = [slice(a, b) for a, b in pairwise(cuts)]
+    weighted = Moments.from_batches((X[s], y[s], w[s]) for s in spans)
+    assert_moments(weighted, exact(X, y, w))
+    assert_moments(Moments.from_batches((X[s], y[s]) for s in spans), exact(X, y))
+    wide = np.random.default_rng(0).normal(size=(60, 25))
+    single = Moments.from_batches((wide[i : i + 1], y[i : i + 1]) for i in range(60))
+    assert not single.is_thin
+    assert_moments(single, exact(wide, y))
+    zero = [(X, y, np.zeros(60)), (X, y, w)]
+    assert_moments(Moments.from_batches(zero), exact(X, y, w))
+
+
+def test_a_bad_batch_is_named():
+    X, y, _ = plain_table()
+    bad = X.astype(float)
+    bad[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Batch 1: Column 1 has the value nan in row 2"):
+        Moments.from_batches([(X, y), (bad, y)])
+    with pytest.raises(ValueError, match="Batch 1: Moments of 4 and of 3 columns"):
+        Moments.from_batches([(X, y), (X[:, :3], y)])
+    with pytest.raises(ValueError, match="no batches"):
+        Moments.from_batches([])
+    with pytest.raises(ValueError, match="no moments"):
+        Moments.merge([])
+
+
+@given(tables(), st.data())
+def test_folds_are_the_moments_of_their_rows(table, data):
+    X, y = table
+    n = len(y)
+    ids = data.draw(hnp.arrays(np.int64, n, elements=st.integers(0, 3)))
+    if data.draw(st.booleans()):
+        ids = np.sort(ids)
+    count = ids.max() + 1
+    folds = Moments.from_folds(X, y, ids)
+    listed = Moments.from_folds(X, y, [np.flatnonzero(ids == i) for i in range(count)])
+    assert len(folds) == len(listed) == count
+    for i in range(count):
+        assert folds[i].n_samples == listed[i].n_samples == np.count_nonzero(ids == i)
+        if folds[i].n_samples:
+            assert_moments(folds[i], exact(X[ids == i], y[ids == i]))
+            assert_moments(listed[i], exact(X[ids == i], y[ids == i]))
+
+
+def test_folds_that_are_no_partition_are_refused():
+    X, y, _ = plain_table()
+    rows = np.arange(60)
+    for folds, message in [
+        ([rows[:30], rows[29:]], "Row 29 is in the folds more than once"),
+        ([rows[:30], np.append(rows[30:], 59)], "more than once"),
+        ([rows[:30], rows[31:]], "Row 30 is in no fold"),
+        ([rows[:30], rows[30:] + 1], "outside 0 to 59"),
+        (rows - 1, "negative fold number"),
+        (rows[:5], "each of the 60 rows"),
+        (rows / 2, "whole number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Moments.from_folds(X, y, folds)
+
+
+def test_large_data_are_summed_in_threads_and_give_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 5)) + 7.0, rng.normal(size=3000)
+    ids = rng.integers(0, 3, 3000)
+    ran_in = set()
+    add = module._Sums.add
+
+    def spy(self, *block):
+        ran_in.add(threading.current_thread())
+        return add(self, *block)
+
+    monkeypatch.setattr(module._Sums, "add", spy)
+    small = Moments.from_data(X, y)
+    monkeypatch.setattr(module, "STRIPE_ELEMENTS", 1)
+    assert_moments(Moments.from_data(X, y), as_dict(small), rtol=1e-13)
+    assert_moments(Moments.merge(Moments.from_folds(X, y, ids)), as_dict(small), rtol=1e-13)
+    if max(pool["num_threads"] for pool in module._blas().info()) > 1:
+        assert len(ran_in) > 1
+    before = [pool["num_threads"] for pool in module._blas().info()]
+    threads = [threading.Thread(target=Moments.from_data, args=(X, y)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [pool["num_threads"] for pool in module._blas().info()] == before
+    with module._blas().limit(limits=1):
+        alone = Moments.from_data(X, y)
+    assert np.array_equal(alone.xtx, Moments.from_data(X, y).xtx)
+
+
+# -- what is refused ---------------------------------------------------------------------------
+
+
+def numbers(**columns):
+    rng = np.random.default_rng(0)
+    return {"a": rng.normal(size=6), **columns}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(200, 3), (5, 9)], ids=["dense", "thin"])
+def test_a_value_that_is_not_finite_is_named(value, shape):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=shape), rng.normal(size=shape[0])
+    X[3, 2] = value
+    for table in (
+        X,
+        np.asfortranarray(X),
+        sp.csr_array(X),
+        sp.csr_array(np.where(X > 1.5, X, 0.0)),
+    ):
+        if sp.issparse(table) and np.isfinite(table.toarray()).all():
+            continue
+        with pytest.raises(ValueError, match=rf"Column 2 has the value {value} in row 3"):
+            Moments.from_data(table, y)
+        with pytest.raises(ValueError, match=rf"Column 2 has the value {value} in row 3"):
+            Moments.from_folds(table, y, np.arange(shape[0]) % 2)
+    with pytest.raises(ValueError, match="Column 'c' has the value"):
+        Moments.from_data(pd.DataFrame(X[:, :3], columns=list("abc")), y)
+    X[3, 2] = 0.0
+    y[1] = value
+    with pytest.raises(ValueError, match=rf"^y has the value {value} in row 1|^Y has"):
+        Moments.from_data(X, y)
+    with pytest.raises(ValueError, match=r"y, column 1, has the value"):
+        Moments.from_data(X, np.column_stack([np.ones(shape[0]), y]))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(numbers(b=pd.array([1, 2, None, 4, 5, 6], dtype="Int64"))),
+        pl.DataFrame(numbers(b=[1, 2, None, 4, 5, 6])),
+        pl.DataFrame(numbers(b=[True, False, None, True, True, False])),
+        pa.table(numbers(b=[1, 2, None, 4, 5, 6])),
+        pa.table(numbers(b=[True, False, None, True, True, False])),
+    ],
+)
+def test_a_missing_value_in_a_frame_is_named(frame):
+    with pytest.raises(ValueError, match="Column 'b' has the value nan in row 2"):
+        Moments.from_data(frame, np.arange(6.0))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame(numbers(b=list("uvwxyz"))),
+        pd.DataFrame(numbers(b=pd.date_range("2020", periods=6))),
+        pd.DataFrame(numbers(b=pd.Categorical(list("uvwxyz")))),
+        pd.DataFrame(numbers(b=np.arange(6) * 1j)),
+        pl.DataFrame(numbers(b=list("uvwxyz"))),
+        pl.DataFrame(numbers(b=pd.date_range("2020", periods=6).to_numpy())),
+        pa.table(numbers(b=list("uvwxyz"))),
+        pa.table(numbers(b=pd.date_range("2020", periods=6).to_numpy())),
+        pa.table(numbers(b=[[1], [2], [3], [4], [5], [6]])),
+    ],
+)
+def test_a_column_that_is_no_number_is_named(table):
+    with pytest.raises(TypeError, match="Column 'b' has type"):
+        Moments.from_data(table, np.arange(6.0))
+
+
+@pytest.mark.parametrize(
+    ("X", "column"),
+    [
+        (np.array([[1, "u"], [2, "v"]], dtype=object), 1),
+        (np.array([["1", "2"], ["3", "4"]]), 0),
+        (np.ones((2, 2), complex), 0),
+        (np.ones((2, 2), "M8[D]"), 0),
+        (sp.csr_array(np.ones((2, 2), complex)), 0),
+    ],
+)
+def test_an_array_that_is_not_of_real_numbers_is_refused(X, column):
+    with pytest.raises(TypeError, match=f"Column {column} has type"):
+        Moments.from_data(X, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "w", "message"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], None, "X has 1 dimension;"),
+        (np.ones((2, 2, 2)), [1.0, 2.0], None, "X has 3 dimensions;"),
+        ([[1.0], [2.0, 3.0]], [1.0, 2.0], None, "not a table"),
+        ([[1.0], [2.0]], [1.0], None, "X has 2 rows but y has 1"),
+        ([[1.0], [2.0]], np.ones((2, 1, 1)), None, "y has 3 dimensions"),
+        ([[1.0], [2.0]], ["a", "b"], None, "y has type"),
+        ([[1.0], [2.0]], [1j, 2.0], None, "y has type"),
+        ([[1.0], [2.0]], sp.csr_array([[1.0], [2.0]]), None, "y is sparse"),
+        ([[1.0], [2.0]], [1.0, 2.0], [1.0], r"sample_weight has shape \(1,\)"),
+        ([[1.0], [2.0]], [1.0, 2.0], [1.0, -1.0], "sample_weight is -1.0 in row 1"),
+        ([[1.0], [2.0]], [1.0, 2.0], [np.nan, 1.0], "sample_weight is nan in row 0"),
+        ([[1.0], [2.0]], [1.0, 2.0], [0.0, 0.0], "All values of sample_weight are zero"),
+        ([[1.0], [2.0]], [1.0, 2.0], [1e308, 1e308], "sum of sample_weight is too large"),
+        ([[1.0], [2.0]], [1.0, 2.0], ["1", "2"], "sample_weight has type"),
+        (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), [1.0, 2.0], None, "masked"),
+        (pl.LazyFrame({"a": [1.0, 2.0]}), [1.0, 2.0], None, "collect"),
+    ],
+)
+def test_input_of_the_wrong_shape_or_kind_is_refused(X, y, w, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Moments.from_data(X, y, w)
+
+
+@pytest.mark.parametrize("n", [4, 50])
+@pytest.mark.parametrize("scale", [1e-150, 1e-100, 1e100, 1e150])
+def test_huge_and_tiny_values_keep_their_digits(n, scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 6)), rng.normal(size=n)
+    small, large = Moments.from_data(X, y), Moments.from_data(X * scale, y)
+    assert np.allclose(large.xtx / scale / scale, small.xtx, rtol=1e-9, atol=1e-9)
+    assert np.allclose(large.xty / scale, small.xty, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 50])
+def test_values_beyond_the_range_of_squares_are_refused(n):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 6)), rng.normal(size=n)
+    for scale, message in ((1e200, "too large"), (1e308, "too large"), (1e-170, "varies by too")):
+        scaled = X / 10 * np.where(np.arange(6) == 2, scale, 1.0)
+        with pytest.raises(ValueError, match=f"Column 2 .*{message}.*rescale"):
+            Moments.from_data(scaled, y)
+        with pytest.raises(ValueError, match="rescale"):
+            Moments.from_data(X, y / 10 * scale)
+    far = [Moments.from_data([[value]], [1.0]) for value in (1e200, -1e200)]
+    with pytest.raises(ValueError, match=r"column 0 .*rescale"):
+        Moments.merge(far)
+
+
+def test_a_column_constant_within_folds_only_is_fine():
+    X, y = np.repeat([[1.0], [2.0], [4.0]], 5, axis=0), np.arange(15.0)
+    folds = Moments.from_folds(X, y, np.repeat([0, 1, 2], 5))
+    assert [fold.diag[0] for fold in folds] == [0.0, 0.0, 0.0]
+    assert_moments(Moments.merge(folds), exact(X, y))
+
+
+def test_different_columns_do_not_merge():
+    X, y, _ = plain_table()
+    a = Moments.from_data(X, y, feature_names=["p", "q", "r", "s"])
+    b = Moments.from_data(X, y, feature_names=["p", "q", "R", "S"])
+    with pytest.raises(ValueError, match="column 2 is 'r' in one and 'R' in the other"):
+        a + b
+    with pytest.raises(ValueError, match="with and without column names"):
+        a + Moments.from_data(X, y)
+    with pytest.raises(ValueError, match="4 and of 3 columns"):
+        Moments.from_data(X, y) + Moments.from_data(X[:, :3], y)
+    with pytest.raises(ValueError, match="targets"):
+        Moments.from_data(X, y) + Moments.from_data(X, y[:, None])
+    with pytest.raises(TypeError):
+        a + 1
+    with pytest.raises(TypeError, match="from_data"):
+        Moments()
+
+
+def test_the_arrays_cannot_be_written_to():
+    X, y, _ = plain_table()
+    for moments in (Moments.from_data(X, y), Moments.from_data(X[:3], y[:3])):
+        for name in ("mean_x", "xtx", "xty", "diag"):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(moments, name)[0] = 1.0
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def examples():
+    X, y, w = plain_table()
+    Y = np.column_stack([y, y**2])
+    return {
+        "dense": Moments.from_data(X, y, w, feature_names=["p", "ä", "r r", ""]),
+        "thin": Moments.from_data(X[:3], y[:3]),
+        "targets": Moments.from_data(X, Y),
+        "merged thin": Moments.from_data(X[:2], Y[:2]) + Moments.from_data(X[2:3], Y[2:3]),
+        "sparse thin": Moments.from_data(sp.csr_array(X[:3]), y[:3]),
+        "empty": Moments.from_data(X[:0], y[:0]),
+    }
+
+
+def assert_same(a, b):
+    assert a.feature_names == b.feature_names and a.is_thin == b.is_thin
+    assert type(a.mean_y) is type(b.mean_y)
+    for name in ("n_samples", "weight_sum", "mean_x", "mean_y", "xtx", "xty", "yty", "diag"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+
+
+@pytest.mark.parametrize("kind", examples())
+def test_a_saved_file_gives_the_same_moments(tmp_path, kind):
+    moments = examples()[kind]
+    path = tmp_path / "a file.of moments"
+    moments.save(path)
+    moments.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["a file.of moments"]
+    loaded = Moments.load(str(path))
+    assert_same(loaded, moments)
+    assert_same(pickle.loads(pickle.dumps(moments)), moments)
+    assert_same(loaded + loaded, moments + moments)
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "m.npz"
+    old, new = examples()["dense"], examples()["targets"]
+    old.save(path)
+
+    def full(file, **arrays):
+        file.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space"):
+        new.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["m.npz"]
+    assert_same(Moments.load(path), old)
+    with pytest.raises(FileNotFoundError, match="folder"):
+        old.save(tmp_path / "none" / "m.npz")
+
+
+@pytest.mark.parametrize("kind", ["dense", "thin"])
+def test_a_damaged_file_is_refused_or_harmless(tmp_path, kind):
+    moments = examples()[kind]
+    path = tmp_path / "site.npz"
+    moments.save(path)
+    whole = path.read_bytes()
+    refused = 0
+    for cut in range(0, len(whole), max(1, len(whole) // 60)):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(MomentsFileError, match=r"site\.npz"):
+            Moments.load(path)
+    for position in range(0, len(whole), 7):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
+        try:
+            loaded = Moments.load(path)
+        except MomentsFileError as error:
+            assert "site.npz" in str(error)
+            refused += 1
+        else:  # the byte was a date or a permission inside the archive
+            assert_same(loaded, moments)
+    assert refused > len(whole) / 7 / 2
+
+
+def rewritten(path, **changes):
+    """The file's arrays with some replaced, or left out where the change is None."""
+    with np.load(path) as archive:
+        arrays = {**archive, **changes}
+    with open(path, "wb") as file:
+        np.savez(file, **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": np.array(2)}, "format version 2, newer than 1.*update"),
+        ({"version": np.array(0)}, "damaged"),
+        ({"format": np.array("something else")}, "does not hold moments"),
+        ({"format": None}, "does not hold moments"),
+        ({"yty": None}, "damaged"),
+        ({"xtx": np.ones((3, 3))}, r"xtx has type float64 and shape \(3, 3\)"),
+        ({"xtx": np.ones((4, 4), np.float32)}, "xtx has type float32"),
+        ({"xtx": np.full((4, 4), np.nan)}, "not finite"),
+        ({"xtx": np.triu(np.ones((4, 4)))}, "not symmetric"),
+        ({"yty": -np.ones(1)}, "negative"),
+        ({"diag": np.ones(4)}, "diagonal"),
+        ({"n_samples": np.array(0)}, "contradict"),
+        ({"feature_names": np.array(["a"])}, "1 names for 4 columns"),
+    ],
+)
+def test_a_file_with_other_contents_is_refused(tmp_path, changes, message):
+    path = tmp_path / "site.npz"
+    examples()["dense"].save(path)
+    rewritten(path, **changes)
+    with pytest.raises(MomentsFileError, match=rf"site\.npz.*{message}"):
+        Moments.load(path)
+
+
+class Trap:
+    sprung = False
+
+    def __reduce__(self):
+        return (setattr, (Trap, "sprung", True))
+
+
+def test_nothing_in_a_file_is_executed(tmp_path):
+    path = tmp_path / "site.npz"
+    examples()["dense"].save(path)
+    rewritten(path, xtx=np.array([Trap()], dtype=object))
+    with pytest.raises(MomentsFileError, match="site"):
+        Moments.load(path)
+    path.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(MomentsFileError, match="not a moments file"):
+        Moments.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(MomentsFileError, match="does not hold moments"):
+        Moments.load(path)
+    assert not Trap.sprung
+    with pytest.raises(FileNotFoundError):
+        Moments.load(tmp_path / "absent.npz")
+
+
+def test_the_definition_used_here_is_right():
+    """The oracle of this file against exact fractions."""
+    X, y, w = [1, 5, 6], [2, 2, 7], [1, 2, 4]
+    W = sum(w)
+    mean_x = Fraction(sum(a * b for a, b in zip(w, X, strict=True)), W)
+    mean_y = Fraction(sum(a * b for a, b in zip(w, y, strict=True)), W)
+    q = sum(a * (b - mean_x) * (c - mean_y) for a, b, c in zip(w, X, y, strict=True))
+    got = exact(np.array(X)[:, None], y, w)
+    assert abs(got["xty"][0] - np.longdouble(q.numerator) / q.denominator) < 1e-17
