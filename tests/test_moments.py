@@ -205,6 +205,19 @@ def test_leaving_a_fold_out_is_merging_the_others(table, count):
         assert_moments(train, exact(X[ids != i], y[ids != i]))
 
 
+@pytest.mark.parametrize("empty", [[0], [1], [4], [0, 1], [0, 4], [0, 1, 2, 3]])
+def test_leaving_a_fold_out_with_empty_folds_among_them(empty):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    used = [i for i in range(5) if i not in empty]
+    ids = np.array(used)[np.arange(50) % len(used)]
+    folds = [Moments.from_data(X[ids == i], y[ids == i]) for i in range(5)]
+    for i, train in enumerate(leave_one_out(folds)):
+        assert train.n_samples == np.count_nonzero(ids != i)
+        if train.n_samples:
+            assert_moments(train, exact(X[ids != i], y[ids != i]))
+
+
 def test_leave_one_out_keeps_the_digits_that_subtraction_loses():
     # Nearly all variation of the column lies in one fold: total minus fold would leave noise.
     rng = np.random.default_rng(0)

@@ -779,7 +779,10 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     result = [before[-1]]
     for i in range(len(folds) - 2, 0, -1):
         # before[i - 1] may be a fold itself, or (after an empty fold) shared with its neighbour.
-        result.append(_combine(before[i - 1], after, overwrite=False))
+        train = _combine(before[i - 1], after, overwrite=False)
+        result.append(train)
+        # Where all folds before are empty, what was handed out is `after` itself.
+        ours = ours and train is not after
         merged = _combine(after, folds[i], overwrite=ours)
         ours = merged is not folds[i] and (ours or merged is not after)
         after = merged
@@ -1177,17 +1180,12 @@ def _names(columns: Iterable[Any]) -> tuple[str, ...] | None:
     names = list(columns)
     if all(isinstance(name, str) for name in names):
         return tuple(names)
-    for j, name in enumerate(names):
-        if isinstance(name, str):
-            return _mixed(j, names)
-    return None
-
-
-def _mixed(j: int, names: list[Any]) -> tuple[str, ...]:
-    """Raise for names of which only some are text."""
+    if not any(isinstance(name, str) for name in names):
+        return None
+    j, text = next((j, name) for j, name in enumerate(names) if isinstance(name, str))
     other = next(name for name in names if not isinstance(name, str))
     raise TypeError(
-        f"Column names must all be text or none: column {j} is {names[j]!r}, but there is also "
+        f"Column names must all be text or none: column {j} is {text!r}, but there is also "
         f"{other!r}."
     )
 
@@ -1354,7 +1352,6 @@ class _Sums:
         if len(y) == 0:
             return
         X = X.toarray() if sp.issparse(X) else X
-        m = self.data.m
         z = self.scratch.rows(len(y), X)
         if self.n == 0:
             self.shift = self._mean(z, X, y, w)
@@ -1380,7 +1377,6 @@ class _Sums:
                     self._move(self.weight + weight)
         self.n += len(y)
         self.weight += weight
-        assert len(self.shift) == m + self.data.k
 
     def _mean(self, z: Array, X: Any, y: NDArray[Any], w: Array | None) -> Array:
         """Mean of a block, exact for a constant column: first row + mean difference from it."""
@@ -1410,8 +1406,7 @@ class _Sums:
     def _moments(self) -> Moments:
         """Moments of the rows since the last closing."""
         self._move(self.weight)
-        m = self.data.m
-        return _dense_moments(self.data, self.n, self.weight, self.shift, self.G[:-1, :-1], m)
+        return _dense_moments(self.data, self.n, self.weight, self.shift, self.G[:-1, :-1])
 
     def finish(self) -> Moments:
         """Moments of all rows added."""
@@ -1420,8 +1415,9 @@ class _Sums:
         return Moments.merge([*self.closed, self._moments()])
 
 
-def _dense_moments(data: _Data, n: int, weight: float, mean: Array, C: Array, m: int) -> Moments:
+def _dense_moments(data: _Data, n: int, weight: float, mean: Array, C: Array) -> Moments:
     """Moments from the centred sums C of (x, y)."""
+    m = data.m
     xtx = np.ascontiguousarray(C[:m, :m])
     return Moments._make(
         n_samples=n,
@@ -1494,7 +1490,7 @@ class _SparseSums:
         u = t / np.sqrt(weight)
         C -= np.multiply.outer(u, u)
         mean = np.concatenate([self.offset, y0]) + t / weight
-        block = _dense_moments(self.data, len(y), weight, mean, C, m)
+        block = _dense_moments(self.data, len(y), weight, mean, C)
         self.total = _combine(self.total, block, overwrite=True)
 
     def finish(self) -> Moments:
