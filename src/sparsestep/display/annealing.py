@@ -1,0 +1,304 @@
+"""The picture of the method at work: coefficients as gamma falls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparsestep.display.checks import (
+    Array,
+    fitted,
+    names_or_default,
+    one_row_each,
+    positive,
+    require_matplotlib,
+)
+from sparsestep.reference import sparsestep_reference
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import FillBetweenPolyCollection, LineCollection
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+
+__all__ = ["AnnealingDisplay"]
+
+
+class AnnealingDisplay:
+    """Coefficients as gamma falls: the method at work.
+
+    The axis of gamma is logarithmic and falls from left to right, in the order of the
+    computation. The shaded funnel is ``|coefficient| < gamma``: a coefficient that stays in it
+    falls to zero with gamma, one that leaves it is no longer penalized, and moves to its least
+    squares value. Shown is the part of the schedule in which something happens; ``ax_.set_xlim``
+    shows more.
+
+    Parameters
+    ----------
+    gammas : array_like of shape (n_gammas,)
+        Widths of the penalty, positive and descending.
+    coefs : array_like of shape (n_features, n_gammas)
+        The coefficients at the end of each gamma. A variable whose last one is zero is dropped.
+    feature_names : sequence of str, optional
+        Names of the variables, ``x0``, ``x1``, ... by default.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+    lines_ : dict of int to Line2D
+        The lines of the variables kept, by the number of the variable, largest first.
+    dropped_ : LineCollection or None
+        The lines of the variables dropped.
+    funnel_ : FillBetweenPolyCollection
+        Where a coefficient is smaller than gamma.
+    labels_ : list of Annotation
+        The names at the edge, and the number dropped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep import AnnealingDisplay
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> display = AnnealingDisplay.from_data(X, X @ [3.0, -2.0, 0.1], alpha=5.0)
+    >>> sorted(display.lines_)
+    [0, 1]
+    >>> display.gammas.shape, display.coefs.shape
+    ((47,), (3, 47))
+    """
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+    lines_: dict[int, Line2D]
+    dropped_: LineCollection | None
+    funnel_: FillBetweenPolyCollection
+    labels_: list[Annotation]
+
+    def __init__(
+        self,
+        *,
+        gammas: ArrayLike,
+        coefs: ArrayLike,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self.gammas = positive("gammas", gammas)
+        if np.any(np.diff(self.gammas) >= 0):
+            raise ValueError("gammas must descend: give them in the order of the computation.")
+        self.coefs = one_row_each("coefs", coefs, "gammas", self.gammas)
+        self.feature_names = names_or_default(feature_names, len(self.coefs))
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        y: Any,
+        alpha: float,
+        *,
+        feature_names: Sequence[str] | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        ax: Axes | None = None,
+        max_labels: int = 12,
+        **settings: Any,
+    ) -> Self:
+        """Run Algorithm 1 as printed on `X` and `y`, and draw its coefficients at every gamma.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+            The variables; a frame's column names are used.
+        y : array_like of shape (n_samples,)
+            What they explain.
+        alpha : float
+            Strength of the penalty in the units of ``||y - Xb||^2``: the paper's lambda.
+        feature_names : sequence of str, optional
+            Names of the variables, in place of those of `X`.
+        fit_intercept : bool, default=True
+            Whether to centre the columns and `y`.
+        standardize : bool, default=True
+            Whether to scale the columns and `y` to unit variance, and alpha with `y`, as the
+            estimators do. The coefficients drawn are then those of the standardized data.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        max_labels : int, default=12
+            At most so many variables are named.
+        **settings
+            ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
+            ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
+
+        Returns
+        -------
+        AnnealingDisplay
+            The display, plotted.
+        """
+        require_matplotlib(f"{cls.__name__}.from_data")
+        from sklearn.utils import check_X_y
+
+        if feature_names is None:
+            feature_names = _column_names(X)
+        X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
+        if fit_intercept:
+            X, y = X - X.mean(axis=0), y - y.mean()
+        if standardize:
+            scale_x, scale_y = _root_mean_square(X), _root_mean_square(y)
+            X, y, alpha = X / scale_x, y / scale_y, alpha / float(scale_y) ** 2
+        # The last step at each gamma overwrites those before it.
+        steps: dict[float, Array] = {}
+        final = sparsestep_reference(
+            X.T @ X, X.T @ y, alpha, callback=steps.__setitem__, **settings
+        )
+        coefs = np.column_stack([*list(steps.values())[:-1], final])
+        display = cls(gammas=list(steps), coefs=coefs, feature_names=feature_names)
+        return display.plot(ax=ax, max_labels=max_labels)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, max_labels: int = 12
+    ) -> Self:
+        """Show how a fitted estimator came from `X` and `y` to its coefficients.
+
+        For a fit without sample weights, before any polishing.
+
+        Parameters
+        ----------
+        estimator : SparseStep, SparseStepCV or SparseStepIC
+            A fitted estimator, whose alpha and settings are used.
+        X : array_like of shape (n_samples, n_features)
+            The data it was fitted to.
+        y : array_like of shape (n_samples,)
+            What they explain.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        max_labels : int, default=12
+            At most so many variables are named.
+
+        Returns
+        -------
+        AnnealingDisplay
+            The display, plotted.
+        """
+        settings = (
+            "fit_intercept",
+            "standardize",
+            "gamma_0",
+            "gamma_stop",
+            "gamma_step",
+            "t_max",
+            "epsilon",
+            "penalty_factor",
+        )
+        return cls.from_data(
+            X,
+            y,
+            fitted(estimator, "alpha_", "fit the estimator"),
+            feature_names=getattr(estimator, "feature_names_in_", None),
+            ax=ax,
+            max_labels=max_labels,
+            **{name: getattr(estimator, name) for name in settings},
+        )
+
+    def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:
+        """Draw the coefficients.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. Names stand to the right of the axes, as in
+            :meth:`PathDisplay.plot`.
+        max_labels : int, default=12
+            At most so many variables are named.
+
+        Returns
+        -------
+        AnnealingDisplay
+            This object.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        from matplotlib.collections import LineCollection
+
+        from sparsestep.display import drawing
+
+        ax = drawing.own_axes() if ax is None else ax
+        last = self.coefs[:, -1]
+        kept = np.argsort(-np.abs(last), kind="stable")[: np.count_nonzero(last)]
+        dropped = np.flatnonzero(last == 0)
+
+        ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
+        self.dropped_ = None
+        if len(dropped):
+            self.dropped_ = LineCollection(
+                [np.column_stack([self.gammas, self.coefs[j]]) for j in dropped],
+                colors=drawing.PALE if len(dropped) > max_labels else drawing.GREY,
+                linewidths=0.5 if len(dropped) > max_labels else 1.0,
+                zorder=1.5,
+            )
+            ax.add_collection(self.dropped_)
+        self.lines_ = {}
+        named = [int(j) for j in kept[:max_labels]]
+        colours = drawing.cycled(len(named))
+        unnamed = [(drawing.CYCLE[4][0], "-")] * (len(kept) - len(named))
+        for j, (colour, style) in zip(kept, [*colours, *unnamed], strict=True):
+            (self.lines_[int(j)],) = ax.plot(
+                self.gammas,
+                self.coefs[j],
+                color=colour,
+                linestyle=style,
+                linewidth=1.6 if j in named else 0.8,
+                marker="o" if len(self.gammas) == 1 else None,
+            )
+        first, final = self._eventful()
+        drawing.log_axis(ax, self.gammas[first], self.gammas[final])
+        largest = np.abs(self.coefs).max() or 1.0
+        bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
+        ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))
+        fine = np.geomspace(self.gammas[0], self.gammas[-1], 2000)
+        self.funnel_ = ax.fill_between(
+            fine, -fine, fine, color=drawing.CYCLE[5][0], alpha=0.13, linewidth=0, zorder=0.5
+        )
+
+        drawing.xlabel(ax, "gamma", ["shaded: |coefficient| < gamma"])
+        ax.set_ylabel("coefficient")
+        self.labels_ = drawing.label_edge(
+            ax,
+            [*last[named], *([0.0] if len(dropped) else [])],
+            [
+                *(drawing.plain(self.feature_names[j]) for j in named),
+                *([f"{len(dropped)} dropped"] if len(dropped) else []),
+            ],
+            [
+                *(colour for colour, _ in colours),
+                *([drawing.GREY] if len(dropped) else []),
+            ],
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _eventful(self) -> tuple[int, int]:
+        """First and last gamma of the part in which a coefficient moves, with some air."""
+        tolerance = 0.01 * np.abs(self.coefs).max()
+        moved = np.any(np.abs(self.coefs - self.coefs[:, :1]) > tolerance, axis=0)
+        unsettled = np.any(np.abs(self.coefs - self.coefs[:, -1:]) > tolerance, axis=0)
+        final = len(self.gammas) - 1
+        if not moved.any():
+            return 0, final
+        first = int(np.argmax(moved))
+        settled = final - int(np.argmax(unsettled[::-1]))
+        return max(first - 4, 0), min(settled + 4, final)
+
+
+def _column_names(X: Any) -> Sequence[str] | None:
+    """The names of a frame's columns (pandas, polars) or of an Arrow table's."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return None if names is None else [str(name) for name in names]
+
+
+def _root_mean_square(values: Array) -> Array:
+    """Scale of each column, 1 where the column is zero."""
+    scale = np.sqrt(np.mean(np.square(values), axis=0))
+    return np.where(scale > 0, scale, 1.0)

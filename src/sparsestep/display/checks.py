@@ -1,0 +1,91 @@
+"""What the displays ask of their input: one clear sentence for each kind of bad input."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Array",
+    "finite",
+    "fitted",
+    "names_or_default",
+    "nearest",
+    "one_row_each",
+    "positive",
+    "require_matplotlib",
+]
+
+Array = NDArray[np.float64]
+
+
+def require_matplotlib(caller: str) -> None:
+    """Say what is missing and how to get it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} draws with matplotlib, which is not installed: `pip install matplotlib`."
+        ) from error
+
+
+def fitted(estimator: Any, attribute: str, advice: str) -> Any:
+    """An attribute that fitting sets."""
+    if not hasattr(estimator, attribute):
+        raise ValueError(
+            f"{type(estimator).__name__} has no {attribute}: {advice} before drawing it."
+        )
+    return getattr(estimator, attribute)
+
+
+def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Finite floats of the given shape."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{parameter} must have shape {shape}; got {array.shape}.")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(
+            f"{parameter} must be finite; {parameter}{list(where)} is {array[where]}: leave it out."
+        )
+    return array
+
+
+def positive(parameter: str, values: ArrayLike) -> Array:
+    """Positive numbers, at least one, in one dimension."""
+    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    array = finite(parameter, array, (array.size,))
+    if array.size == 0 or np.any(array <= 0):
+        raise ValueError(
+            f"{parameter} must be positive numbers, for the axis is logarithmic; got {values!r}."
+        )
+    return array
+
+
+def one_row_each(parameter: str, values: ArrayLike, along: str, grid: Array) -> Array:
+    """One row of finite numbers per variable, one column per point of the grid."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != len(grid):
+        raise ValueError(
+            f"{parameter} must have shape (n_features, {len(grid)}), one column for each of the "
+            f"{along}; got {array.shape}. With several targets, draw one at a time."
+        )
+    return finite(parameter, array, array.shape)
+
+
+def names_or_default(feature_names: Sequence[str] | None, count: int) -> list[str]:
+    """Names as given, x0, x1, ... if none are."""
+    if feature_names is None:
+        return [f"x{j}" for j in range(count)]
+    names = [str(name) for name in feature_names]
+    if len(names) != count:
+        raise ValueError(
+            f"feature_names must be {count} names, one per variable; got {len(names)}."
+        )
+    return names
+
+
+def nearest(alphas: Array, alpha: float) -> int:
+    """Index of the grid point nearest to alpha on the logarithmic axis."""
+    return int(np.abs(np.log(alphas) - np.log(alpha)).argmin())

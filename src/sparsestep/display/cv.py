@@ -1,0 +1,242 @@
+"""The picture of a choice of alpha: error or criterion along alpha."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparsestep.display.checks import finite, fitted, nearest, positive, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axes._secondary_axes import SecondaryAxis
+    from matplotlib.collections import FillBetweenPolyCollection
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+
+__all__ = ["CVDisplay"]
+
+
+class CVDisplay:
+    """Cross-validation error, or an information criterion, along alpha.
+
+    The mean error with a band of one standard error to either side; the minimum and the
+    one-standard-error choice are marked. The axis of alpha falls from left to right, as in
+    :class:`PathDisplay`.
+
+    Parameters
+    ----------
+    alphas : array_like of shape (n_alphas,)
+        Strengths of the penalty, positive, in any order.
+    error : array_like of shape (n_alphas,)
+        Mean error, or value of the criterion, at each alpha.
+    se : array_like of shape (n_alphas,), optional
+        Standard errors of the means.
+    n_nonzero : array_like of shape (n_alphas,), optional
+        Variables kept at each alpha.
+    alpha_min, alpha_1se : float, optional
+        Where the error is least, and the choice of the one-standard-error rule.
+    alpha : float, optional
+        The chosen alpha: marked as such among the two above, or by itself.
+    name : str, default="cross-validation error"
+        What the curve shows, for the axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+    line_ : Line2D
+        The curve.
+    band_ : FillBetweenPolyCollection or None
+        One standard error to either side.
+    bound_ : Line2D or None
+        The level that the one-standard-error rule allows, drawn between the two choices.
+    marks_ : dict of str to Line2D
+        The marked points: ``"min"``, ``"1se"`` and ``"chosen"``, those that there are.
+    top_ : SecondaryAxis or None
+        The axis on top with the number of variables kept.
+
+    Examples
+    --------
+    >>> from sparsestep import CVDisplay
+    >>> display = CVDisplay(
+    ...     alphas=[100.0, 10.0, 1.0],
+    ...     error=[4.0, 1.1, 1.0],
+    ...     se=[0.4, 0.2, 0.2],
+    ...     n_nonzero=[0, 2, 5],
+    ...     alpha_min=1.0,
+    ...     alpha_1se=10.0,
+    ...     alpha=10.0,
+    ... )
+    >>> sorted(display.plot().marks_)
+    ['1se', 'min']
+    """
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+    line_: Line2D
+    band_: FillBetweenPolyCollection | None
+    bound_: Line2D | None
+    marks_: dict[str, Line2D]
+    top_: SecondaryAxis | None
+
+    def __init__(
+        self,
+        *,
+        alphas: ArrayLike,
+        error: ArrayLike,
+        se: ArrayLike | None = None,
+        n_nonzero: ArrayLike | None = None,
+        alpha_min: float | None = None,
+        alpha_1se: float | None = None,
+        alpha: float | None = None,
+        name: str = "cross-validation error",
+    ) -> None:
+        self.alphas = positive("alphas", alphas)
+        shape = self.alphas.shape
+        self.error = finite("error", error, shape)
+        self.se = None if se is None else finite("se", se, shape)
+        self.n_nonzero = (
+            None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
+        )
+        self.alpha_min, self.alpha_1se, self.alpha = (
+            None if value is None else float(positive(parameter, [value])[0])
+            for parameter, value in [
+                ("alpha_min", alpha_min),
+                ("alpha_1se", alpha_1se),
+                ("alpha", alpha),
+            ]
+        )
+        self.name = name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Draw how a fitted ``SparseStepCV`` or ``SparseStepIC`` chose its alpha.
+
+        Parameters
+        ----------
+        estimator : SparseStepCV or SparseStepIC
+            A fitted estimator.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CVDisplay
+            The display, plotted.
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        path = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
+        alphas = np.asarray(path.alphas)
+        chosen: dict[str, Any] = {"alpha": estimator.alpha_}
+        se = None
+        if hasattr(estimator, "mse_path_"):
+            folds = np.asarray(estimator.mse_path_)
+            error, name = folds.mean(axis=1), "cross-validation error (MSE)"
+            if folds.shape[1] > 1:
+                se = folds.std(axis=1, ddof=1) / np.sqrt(folds.shape[1])
+            chosen |= {"alpha_min": estimator.alpha_min_, "alpha_1se": estimator.alpha_1se_}
+        else:
+            error, name = np.asarray(estimator.criterion_path_), estimator.criterion.upper()
+        drawn = alphas != 0
+        display = cls(
+            alphas=alphas[drawn],
+            error=error[drawn],
+            se=None if se is None else se[drawn],
+            n_nonzero=np.asarray(path.n_nonzero)[drawn],
+            name=name,
+            **{key: value for key, value in chosen.items() if value != 0},
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CVDisplay
+            This object.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        from sparsestep.display import drawing
+
+        ax = drawing.own_axes() if ax is None else ax
+        order = np.argsort(-self.alphas, kind="stable")
+        alphas, error = self.alphas[order], self.error[order]
+        blue, orange = drawing.CYCLE[0][0], drawing.CYCLE[1][0]
+
+        (self.line_,) = ax.plot(alphas, error, ".-", color=blue, linewidth=1.4, markersize=4)
+        self.band_ = None
+        if self.se is not None:
+            se = self.se[order]
+            self.band_ = ax.fill_between(
+                alphas, error - se, error + se, color=blue, alpha=0.18, linewidth=0, zorder=1
+            )
+        drawing.log_axis(ax, alphas[0], alphas[-1])
+
+        self.marks_ = {}
+        for key, label, alpha in self._choices():
+            at = nearest(alphas, alpha)
+            kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
+            style = ":" if key == "1se" else "--"
+            ax.axvline(alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
+            (self.marks_[key],) = ax.plot(
+                [alpha],
+                [error[at]],
+                color=drawing.GREY,
+                linestyle=style,
+                linewidth=1.0,
+                marker="s" if key == "1se" else "o",
+                markersize=8,
+                markeredgecolor=orange,
+                markeredgewidth=1.6,
+                markerfacecolor=orange if alpha == self.alpha else "white",
+                zorder=3,
+                label=f"{label}: alpha = {alpha:.3g}{kept}",
+            )
+        self.bound_ = None
+        if self.se is not None and self.alpha_min is not None and self.alpha_1se is not None:
+            at = nearest(alphas, self.alpha_min)
+            (self.bound_,) = ax.plot(
+                [self.alpha_1se, self.alpha_min],
+                [error[at] + self.se[order][at]] * 2,
+                color=drawing.GREY,
+                linewidth=0.8,
+                zorder=1.5,
+            )
+        if self.marks_:
+            drawing.legend(ax)
+
+        self.top_ = None
+        if self.n_nonzero is not None:
+            self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order])
+        ax.set_xlabel("alpha")
+        ax.set_ylabel(self.name)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _choices(self) -> list[tuple[str, str, float]]:
+        """What to mark: key, words for the legend, alpha."""
+        choices = []
+        if self.alpha_min is not None and self.alpha_min == self.alpha_1se:
+            choices.append(("min", "minimum and one SE", self.alpha_min))
+        else:
+            if self.alpha_min is not None:
+                choices.append(("min", "minimum", self.alpha_min))
+            if self.alpha_1se is not None:
+                choices.append(("1se", "one SE", self.alpha_1se))
+        if self.alpha is not None and self.alpha not in [alpha for _, _, alpha in choices]:
+            choices.append(("chosen", "chosen", self.alpha))
+        return [
+            (key, f"{words} (chosen)" if alpha == self.alpha and key != "chosen" else words, alpha)
+            for key, words, alpha in choices
+        ]

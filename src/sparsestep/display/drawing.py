@@ -1,0 +1,194 @@
+"""What the pictures share: colours, axes, and labels at the edge that never overlap.
+
+This module imports matplotlib; the displays import it when they draw, not before.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axes._secondary_axes import SecondaryAxis
+from matplotlib.backend_bases import RendererBase
+from matplotlib.legend import Legend
+from matplotlib.text import Annotation, Text
+from matplotlib.ticker import NullLocator
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+__all__ = [
+    "CYCLE",
+    "GREY",
+    "PALE",
+    "count_axis",
+    "cycled",
+    "label_edge",
+    "legend",
+    "log_axis",
+    "own_axes",
+    "plain",
+    "spread",
+    "xlabel",
+]
+
+# Okabe and Ito's colours, which people with colour blindness tell apart, without yellow, which is
+# too faint for a line on white. A second round is dashed.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+CYCLE = [(colour, style) for style in ("-", (0, (5, 1.5))) for colour in _COLOURS]
+GREY = "#767676"
+PALE = "#C8C8C8"
+
+_LEADER = 16.0  # points from the edge to a label
+_LONGEST_NAME = 24
+
+
+def own_axes() -> Axes:
+    """Axes in a new figure that makes room for what stands outside them."""
+    _, ax = plt.subplots(layout="constrained")
+    return ax
+
+
+def cycled(count: int) -> list[tuple[str, Any]]:
+    """As many colours and line styles as wanted."""
+    return [CYCLE[k % len(CYCLE)] for k in range(count)]
+
+
+def legend(ax: Axes) -> Legend:
+    """A legend in the emptiest corner."""
+    return ax.legend(loc="best", fontsize="small", framealpha=0.85, edgecolor="none")
+
+
+def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
+    """The axis and, below it, what is marked: a legend would cover lines."""
+    ax.set_xlabel("\n".join([name, *notes]))
+
+
+def plain(name: object) -> str:
+    """A variable's name on one line of bounded length."""
+    text = " ".join(str(name).split())
+    if len(text) <= _LONGEST_NAME:
+        return text
+    half = (_LONGEST_NAME - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def log_axis(ax: Axes, left: float, right: float) -> None:
+    """Logarithmic x axis from `left` to `right`; a decade around them if they are one point."""
+    if left == right:
+        left, right = left * np.sqrt(10.0), right / np.sqrt(10.0)
+    ax.set_xscale("log")
+    ax.set_xlim(left, right)
+
+
+def count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp]) -> SecondaryAxis:
+    """Axis on top that shows at a few of the descending `alphas` how many variables are kept."""
+    logs = np.log(alphas)
+    wanted = np.linspace(logs[0], logs[-1], 7)
+    shown = np.unique(np.abs(logs[:, np.newaxis] - wanted).argmin(axis=0))
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(alphas[shown], [str(count) for count in counts[shown]])
+    top.xaxis.set_minor_locator(NullLocator())
+    top.set_xlabel("variables kept")
+    return top
+
+
+def label_edge(
+    ax: Axes, values: Sequence[float], names: Sequence[str], colours: Sequence[str]
+) -> list[Annotation]:
+    """Names beside the right edge at the heights `values`, the most important first.
+
+    In a figure without a layout engine the room is taken from the axes, as a colour bar does.
+    """
+    labels = []
+    for value, name, colour in zip(values, names, colours, strict=True):
+        label = ax.annotate(
+            name,
+            xy=(1.0, value),
+            xycoords=ax.get_yaxis_transform(),
+            xytext=(_LEADER, 0.0),
+            textcoords="offset points",
+            color=colour,
+            fontsize="small",
+            horizontalalignment="left",
+            verticalalignment="center",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.6,
+                "shrinkA": 0.0,
+                "shrinkB": 0.0,
+                "relpos": (0.0, 0.5),
+            },
+            annotation_clip=False,
+        )
+        # A name is data: its dollars and underscores are no formula.
+        label.set_parse_math(False)
+        label.set_usetex(False)
+        labels.append(label)
+    if labels:
+        ax.add_artist(_KeepApart(labels))
+        _take_room(ax, labels)
+    return labels
+
+
+def spread(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:
+    """Positions nearest to `wanted`, in their order, at least `gap` apart, from `low` to `high`.
+
+    With the wanted positions sorted and ``z_i = p_i - i * gap``, "at least gap apart" says that z
+    does not decrease, so the least squares answer is an isotonic regression, clipped to the ends.
+    """
+    order = np.argsort(wanted, kind="stable")
+    steps = gap * np.arange(len(wanted))
+    z = isotonic_regression(wanted[order] - steps).x
+    positions = np.empty(len(wanted))
+    positions[order] = np.clip(z, low, high - steps[-1]) + steps
+    return positions
+
+
+class _KeepApart(Artist):
+    """Draws nothing: moves labels apart just before they are drawn, at the size they have then."""
+
+    def __init__(self, labels: list[Annotation]) -> None:
+        super().__init__()
+        self._labels = labels
+        self.set_zorder(-np.inf)
+        self.set_in_layout(False)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Give each label its height; hide those whose line leaves the view, and those too many."""
+        axes = self.axes
+        figure = self.get_figure(root=True)
+        if not isinstance(axes, Axes) or figure is None:
+            return
+        box = axes.bbox
+        height = max(Text.get_window_extent(label, renderer).height for label in self._labels)
+        anchors = np.array(
+            [axes.get_yaxis_transform().transform(label.xy)[1] for label in self._labels]
+        )
+        gap = 1.1 * height
+        fitting = max(int((box.height - height) / gap) + 1, 1)
+        seen = np.flatnonzero((anchors >= box.y0 - 1.0) & (anchors <= box.y1 + 1.0))[:fitting]
+        for label in self._labels:
+            label.set_visible(False)
+        if len(seen) == 0:
+            return
+        low, high = box.y0 + height / 2, box.y1 - height / 2
+        points = 72.0 / figure.dpi
+        for index, position in zip(seen, spread(anchors[seen], gap, low, high), strict=True):
+            self._labels[index].set_visible(True)
+            self._labels[index].xyann = (_LEADER, (position - anchors[index]) * points)
+
+
+def _take_room(ax: Axes, labels: list[Annotation]) -> None:
+    """Narrow the axes by the widest label and its leader, but never below half."""
+    figure = ax.get_figure(root=True)
+    if figure is None or figure.get_layout_engine() or ax.get_axes_locator() is not None:
+        return
+    widest = max(Text.get_window_extent(label).width for label in labels)
+    needed = (widest + _LEADER * figure.dpi / 72.0) / figure.bbox.width
+    box = ax.get_position()
+    ax.set_position((box.x0, box.y0, max(box.width - needed, 0.5 * box.width), box.height))
+    # set_position takes the axes out of any later layout; a user who asks for one means it.
+    ax.set_in_layout(True)

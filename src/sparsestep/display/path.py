@@ -1,0 +1,357 @@
+"""The picture of a path: coefficients along alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparsestep.display.checks import (
+    Array,
+    finite,
+    fitted,
+    names_or_default,
+    nearest,
+    one_row_each,
+    positive,
+    require_matplotlib,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axes._secondary_axes import SecondaryAxis
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+
+__all__ = ["PathDisplay"]
+
+
+class PathDisplay:
+    """Coefficients along alpha, with the chosen alpha and the number of variables kept.
+
+    The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
+    lasso paths: the sparse models are at the left, and variables enter on the way to the right,
+    where their names stand.
+
+    In colour, with a name: with `alpha` or `truth`, the variables kept at `alpha` and those that
+    are truly nonzero; without, those with the largest coefficients on average along the path. The
+    rest is pale, and has a (grey) name only if all variables can be named.
+
+    Parameters
+    ----------
+    alphas : array_like of shape (n_alphas,)
+        Strengths of the penalty, positive, in any order.
+    coefs : array_like of shape (n_features, n_alphas)
+        The coefficients at each alpha: those of a :class:`Path`, or what scikit-learn's
+        ``lasso_path`` and ``enet_path`` return.
+    feature_names : sequence of str, optional
+        Names of the variables, ``x0``, ``x1``, ... by default.
+    alpha : float, optional
+        The chosen alpha, marked by a vertical line.
+    truth : array_like of shape (n_features,), optional
+        True coefficients, if they are known, marked at the right edge and by dotted lines.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+    lines_ : dict of int to Line2D
+        The lines in colour, by the number of the variable, most important first.
+    muted_ : LineCollection or None
+        The pale lines.
+    labels_ : list of Annotation
+        The names at the edge. They are moved apart when the figure is drawn; where the axes are
+        too low for all, the least important stay hidden.
+    alpha_line_ : Line2D or None
+        The vertical line at the chosen alpha.
+    truth_ : list of Line2D
+        The marks of the true coefficients.
+    top_ : SecondaryAxis
+        The axis on top with the number of variables kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep import PathDisplay
+    >>> alphas = [100.0, 10.0, 1.0]
+    >>> coefs = [[0.0, 2.0, 2.1], [0.0, 0.0, -0.4]]
+    >>> display = PathDisplay(alphas=alphas, coefs=coefs, feature_names=["age", "bmi"], alpha=10.0)
+    >>> display.plot().ax_.get_ylabel()
+    'coefficient'
+
+    The same for the lasso, to put beside it:
+
+    >>> from sklearn.linear_model import lasso_path
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> alphas, coefs, _ = lasso_path(X, X @ [3.0, -1.0, 0.0])
+    >>> display = PathDisplay(alphas=alphas, coefs=coefs, truth=[3.0, -1.0, 0.0]).plot()
+    >>> sorted(display.lines_)
+    [0, 1]
+    """
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+    lines_: dict[int, Line2D]
+    muted_: LineCollection | None
+    labels_: list[Annotation]
+    alpha_line_: Line2D | None
+    truth_: list[Line2D]
+    top_: SecondaryAxis
+
+    def __init__(
+        self,
+        *,
+        alphas: ArrayLike,
+        coefs: ArrayLike,
+        feature_names: Sequence[str] | None = None,
+        alpha: float | None = None,
+        truth: ArrayLike | None = None,
+    ) -> None:
+        self.alphas = positive("alphas", alphas)
+        self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
+        self.feature_names = names_or_default(feature_names, len(self.coefs))
+        self.alpha = None if alpha is None else float(positive("alpha", [alpha])[0])
+        self.truth = None if truth is None else finite("truth", truth, (len(self.coefs),))
+
+    @classmethod
+    def from_path(
+        cls,
+        path: Any,
+        *,
+        alpha: float | None = None,
+        truth: ArrayLike | None = None,
+        ax: Axes | None = None,
+        max_labels: int = 12,
+    ) -> Self:
+        """Draw a :class:`Path`. A logarithmic axis has no place for alpha = 0: it is left out.
+
+        Parameters
+        ----------
+        path : Path
+            What :func:`sparsestep_path` returns, or an estimator's ``path_``.
+        alpha : float, optional
+            The chosen alpha.
+        truth : array_like of shape (n_features,), optional
+            True coefficients, if they are known.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        max_labels : int, default=12
+            At most so many variables are named.
+
+        Returns
+        -------
+        PathDisplay
+            The display, plotted.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> from sparsestep import PathDisplay
+        >>> path = SimpleNamespace(
+        ...     alphas=[100.0, 10.0, 0.0],
+        ...     coefs=[[0.0, 2.0, 2.1], [0.0, 0.0, -0.4]],
+        ...     feature_names=("age", "bmi"),
+        ... )
+        >>> PathDisplay.from_path(path).alphas
+        array([100.,  10.])
+        """
+        require_matplotlib(f"{cls.__name__}.from_path")
+        alphas, coefs = np.asarray(path.alphas), np.asarray(path.coefs)
+        drawn = alphas != 0
+        display = cls(
+            alphas=alphas[drawn],
+            coefs=coefs[..., drawn],
+            feature_names=path.feature_names,
+            alpha=alpha if alpha != 0 else None,
+            truth=truth,
+        )
+        return display.plot(ax=ax, max_labels=max_labels)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        truth: ArrayLike | None = None,
+        ax: Axes | None = None,
+        max_labels: int = 12,
+    ) -> Self:
+        """Draw the path of a fitted ``SparseStepCV`` or ``SparseStepIC``, with the alpha it chose.
+
+        Parameters
+        ----------
+        estimator : SparseStepCV or SparseStepIC
+            A fitted estimator.
+        truth : array_like of shape (n_features,), optional
+            True coefficients, if they are known.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        max_labels : int, default=12
+            At most so many variables are named.
+
+        Returns
+        -------
+        PathDisplay
+            The display, plotted.
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        path = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
+        return cls.from_path(
+            path, alpha=estimator.alpha_, truth=truth, ax=ax, max_labels=max_labels
+        )
+
+    def plot(
+        self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
+    ) -> Self:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. Names stand to the right of the axes: a figure
+            with ``layout="constrained"`` makes room for them, otherwise the axes become narrower.
+        max_labels : int, default=12
+            At most so many variables are named.
+        steps : bool, optional
+            Whether the lines are steps, which jump halfway between two alphas, or straight from
+            alpha to alpha. By default they are steps where the coefficients are constant as long
+            as the same variables are kept. That is so for SparseStep, whose path jumps, and not
+            for the lasso.
+
+        Returns
+        -------
+        PathDisplay
+            This object.
+        """
+        require_matplotlib(f"{type(self).__name__}.plot")
+        from matplotlib.collections import LineCollection
+
+        from sparsestep.display import drawing
+
+        ax = drawing.own_axes() if ax is None else ax
+        order = np.argsort(-self.alphas, kind="stable")
+        alphas, coefs = self.alphas[order], self.coefs[:, order]
+        chosen = None if self.alpha is None else nearest(alphas, self.alpha)
+        main, others = self._ranked(coefs, chosen, max_labels)
+        steps = _piecewise_constant(coefs) if steps is None else steps
+        x, heights = _step_vertices(alphas, coefs) if steps else (alphas, coefs)
+        heights = _without_zeros(heights)
+
+        ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
+        self.muted_ = None
+        pale = np.setdiff1d(np.arange(len(coefs)), main)
+        if len(pale):
+            self.muted_ = LineCollection(
+                [np.column_stack([x, heights[j]]) for j in pale],
+                colors=drawing.PALE,
+                linewidths=1.0 if len(others) else 0.5,
+                zorder=1.5,
+            )
+            ax.add_collection(self.muted_)
+        self.lines_ = {}
+        colours = drawing.cycled(len(main))
+        for j, (colour, style) in zip(main, colours, strict=True):
+            (self.lines_[j],) = ax.plot(
+                x,
+                heights[j],
+                color=colour,
+                linestyle=style,
+                linewidth=1.6,
+                marker="o" if len(alphas) == 1 else None,
+                solid_joinstyle="miter",
+            )
+        drawing.log_axis(ax, alphas[0], alphas[-1])
+
+        self.truth_ = [] if self.truth is None else self._mark_truth(ax)
+        self.alpha_line_ = None
+        notes = []
+        if self.alpha is not None and chosen is not None:
+            kept = np.count_nonzero(coefs[:, chosen])
+            notes.append(f"dashed: chosen, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
+            self.alpha_line_ = ax.axvline(
+                self.alpha, color=drawing.GREY, linestyle="--", linewidth=1.0, zorder=1.8
+            )
+        if self.truth_:
+            notes.append("dotted: true coefficients")
+
+        self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0))
+        drawing.xlabel(ax, "alpha", notes)
+        ax.set_ylabel("coefficient")
+        named = [*main, *others]
+        self.labels_ = drawing.label_edge(
+            ax,
+            [coefs[j, -1] for j in named],
+            [drawing.plain(self.feature_names[j]) for j in named],
+            [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _ranked(
+        self, coefs: Array, chosen: int | None, max_labels: int
+    ) -> tuple[list[int], list[int]]:
+        """Variables in colour, most important first, and those named in grey."""
+        size = np.abs(coefs).mean(axis=1)
+        true = np.zeros_like(size) if self.truth is None else np.abs(self.truth)
+        kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
+        ranking = np.lexsort([-size, ~kept, -true])
+        ever = size > 0
+        if chosen is None and self.truth is None:
+            main = ranking[ever[ranking]]
+        else:
+            main = ranking[(kept | (true > 0))[ranking]]
+        main = main[:max_labels]
+        all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
+        others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
+        return [int(j) for j in main], [int(j) for j in others]
+
+    def _mark_truth(self, ax: Axes) -> list[Line2D]:
+        """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""
+        assert self.truth is not None
+        marks: list[Line2D] = []
+        for j, line in self.lines_.items():
+            value = self.truth[j]
+            if value == 0:
+                continue
+            colour = line.get_color()
+            ax.axhline(value, color=colour, linestyle=":", linewidth=0.9, alpha=0.7, zorder=1.7)
+            marks += ax.plot(
+                [0.985, 1.015],
+                [value, value],
+                transform=ax.get_yaxis_transform(),
+                color=colour,
+                linewidth=2.5,
+                solid_capstyle="butt",
+                clip_on=False,
+            )
+        return marks
+
+
+def _piecewise_constant(coefs: Array) -> bool:
+    """Whether coefficients differ only where the set of variables kept does."""
+    kept = coefs != 0
+    same = (kept[:, 1:] == kept[:, :-1]).all(axis=0)
+    moves = np.abs(np.diff(coefs, axis=1)[:, same])
+    return bool(moves.max(initial=0.0) <= 1e-6 * np.abs(coefs).max(initial=0.0))
+
+
+def _step_vertices(alphas: Array, coefs: Array) -> tuple[Array, Array]:
+    """Corners of steps that jump at the geometric mean of neighbouring alphas."""
+    between = np.sqrt(alphas[:-1] * alphas[1:])
+    x = np.concatenate([alphas[:1], np.repeat(between, 2), alphas[-1:]])
+    return x, np.repeat(coefs, 2, axis=1)
+
+
+def _without_zeros(heights: Array) -> Array:
+    """Lines cut where they are zero: only the corner before a rise and after a fall stays."""
+    nonzero = heights != 0
+    drawn = nonzero.copy()
+    drawn[:, 1:] |= nonzero[:, :-1]
+    drawn[:, :-1] |= nonzero[:, 1:]
+    return np.where(drawn, heights, np.nan)

@@ -1,0 +1,598 @@
+"""The pictures, drawn from real fits of small problems and looked at through their artists."""
+
+import subprocess
+import sys
+from itertools import combinations
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import lasso_path
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.text import Text
+
+from sparsestep import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+from sparsestep.display.drawing import plain, spread
+from sparsestep.reference import sparsestep_reference
+
+TRUTH = np.array([3.0, 0.0, -2.0, 0.0, 1.0, 0.0])
+NAMES = ("age", "$income", "body_mass", "50% $x_1$", "ldl\nraw", "x" * 60)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def coefficients(X, y, alphas):
+    X, y = X - X.mean(axis=0), y - y.mean()
+    return np.column_stack([sparsestep_reference(X.T @ X, X.T @ y, alpha) for alpha in alphas])
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6)) + 2.0
+    return X, X @ TRUTH + 2.0 * rng.normal(size=60)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """What SparseStepCV has after fitting, by the literal loop and three folds."""
+    X, y = data
+    alphas = np.geomspace(3000.0, 1e-3, 25)
+    coefs = coefficients(X, y, alphas)
+    fold = np.arange(60) % 3
+    errors = np.empty((25, 3))
+    for k in range(3):
+        train = fold != k
+        b = coefficients(X[train], y[train], alphas)
+        residuals = y[~train][:, None] - y[train].mean() - (X[~train] - X[train].mean(axis=0)) @ b
+        errors[:, k] = np.mean(residuals**2, axis=0)
+    mean, se = errors.mean(axis=1), errors.std(axis=1, ddof=1) / np.sqrt(3)
+    best = mean.argmin()
+    one_se = np.flatnonzero(mean <= mean[best] + se[best])[0]
+    assert 0 < one_se < best and np.all(coefs[:, -1] != 0)
+    path = SimpleNamespace(
+        alphas=alphas,
+        coefs=coefs,
+        n_nonzero=np.count_nonzero(coefs, axis=0),
+        feature_names=NAMES,
+    )
+    return SimpleNamespace(
+        path_=path,
+        alphas_=alphas,
+        mse_path_=errors,
+        alpha_=alphas[one_se],
+        alpha_min_=alphas[best],
+        alpha_1se_=alphas[one_se],
+    )
+
+
+def boxes(display):
+    """Where the visible labels stand in the drawn figure, in pixels, without their leaders."""
+    display.figure_.canvas.draw()
+    return [Text.get_window_extent(label) for label in display.labels_ if label.get_visible()]
+
+
+def assert_apart(display):
+    drawn = boxes(display)
+    figure = display.figure_.bbox
+    for one, other in combinations(drawn, 2):
+        assert not one.overlaps(other)
+    for box in drawn:
+        assert box.x0 > display.ax_.bbox.x1
+        assert figure.x0 <= box.x0 and box.x1 <= figure.x1
+        assert figure.y0 <= box.y0 and box.y1 <= figure.y1
+    return drawn
+
+
+# --- labels at the edge ---------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=15))
+def test_spread_is_the_nearest_admissible_arrangement(wanted):
+    wanted = np.array(wanted)
+    positions = spread(wanted, gap=5.0, low=0.0, high=100.0)
+    order = np.argsort(wanted, kind="stable")
+    assert np.all(np.diff(positions[order]) >= 5.0 - 1e-9)
+    assert positions.min() >= -1e-9 and positions.max() <= 100.0 + 1e-9
+    # Optimality for a convex problem: no admissible direction descends. Moving any block of labels
+    # that touch, from its upper or lower end, must not bring them nearer to where they want to be.
+    loss = np.sum((positions - wanted) ** 2)
+    for first in range(len(wanted)):
+        for last in range(first, len(wanted)):
+            for move in (-1e-3, 1e-3):
+                tried = positions.copy()
+                tried[order[first : last + 1]] += move
+                admissible = (
+                    np.all(np.diff(tried[order]) >= 5.0) and 0 <= tried.min() <= tried.max() <= 100
+                )
+                if admissible:
+                    assert np.sum((tried - wanted) ** 2) >= loss - 1e-6
+
+
+def test_spread_leaves_alone_what_is_apart():
+    assert_array_equal(spread(np.array([30.0, 10.0, 20.0]), 5.0, 0.0, 100.0), [30.0, 10.0, 20.0])
+
+
+@pytest.mark.parametrize("n_features", [1, 8, 500])
+@pytest.mark.parametrize("size", [(6.4, 4.8), (12.0, 2.5)])
+def test_labels_do_not_overlap_even_when_all_lines_end_together(n_features, size):
+    rng = np.random.default_rng(n_features)
+    coefs = np.outer(1 + 1e-3 * rng.normal(size=n_features), [0.0, 1.0, 1.0])
+    coefs[0] *= -5
+    figure, ax = plt.subplots(figsize=size, layout="constrained")
+    display = PathDisplay(alphas=[9.0, 3.0, 1.0], coefs=coefs).plot(ax=ax)
+    drawn = assert_apart(display)
+    assert len(drawn) == min(n_features, 12)
+    # Spread for the size it has when drawn, not the size it had when plotted.
+    figure.set_size_inches(5.0, 1.6)
+    assert len(assert_apart(display)) < 12
+    figure.set_size_inches(5.0, 6.0)
+    assert len(assert_apart(display)) == min(n_features, 12)
+
+
+def test_labels_keep_the_order_of_the_lines(fitted):
+    display = PathDisplay.from_path(fitted.path_)
+    drawn = boxes(display)
+    ends = [label.xy[1] for label in display.labels_]
+    assert_array_equal(np.argsort(ends), np.argsort([box.y0 for box in drawn]))
+
+
+def test_labels_take_room_from_given_axes_without_layout(fitted):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4))
+    before = axes[0].get_position().width
+    display = PathDisplay.from_estimator(fitted, ax=axes[0])
+    assert axes[0].get_position().width < before
+    assert max(box.x1 for box in assert_apart(display)) < axes[1].bbox.x0
+    assert display.figure_ is figure
+
+
+def test_labels_follow_a_zoom(fitted):
+    display = PathDisplay.from_path(fitted.path_)
+    display.ax_.set_ylim(0.5, 4.0)
+    boxes(display)
+    for label in display.labels_:
+        assert label.get_visible() == (0.5 <= label.xy[1] <= 4.0)
+
+
+def test_names_are_shown_as_they_are_written(fitted):
+    display = PathDisplay.from_path(fitted.path_)
+    boxes(display)  # a name read as a formula fails here, or warns
+    shown = {label.get_text() for label in display.labels_}
+    assert {"age", "$income", "body_mass", "50% $x_1$", "ldl raw"} <= shown
+    assert not any(label.get_parse_math() or label.get_usetex() for label in display.labels_)
+
+
+def test_long_names_are_cut_in_the_middle():
+    name = "first_part_" + "x" * 50 + "_last_part"
+    assert len(plain(name)) < 25
+    assert plain(name).startswith("first_part") and plain(name).endswith("last_part")
+    assert plain("short") == "short"
+
+
+# --- the path -------------------------------------------------------------------------------------
+
+
+def test_path_marks_the_choice_and_the_number_kept(fitted):
+    display = PathDisplay.from_estimator(fitted)
+    display.figure_.canvas.draw()
+    assert_array_equal(display.alpha_line_.get_xdata(), fitted.alpha_)
+    kept = fitted.path_.coefs[:, fitted.alphas_ == fitted.alpha_][:, 0] != 0
+    assert set(display.lines_) == set(np.flatnonzero(kept))
+    assert f"{kept.sum()} of 6 kept" in display.ax_.get_xlabel()
+    left, right = display.ax_.get_xlim()
+    assert (left, right) == (fitted.alphas_[0], fitted.alphas_[-1])
+    shown = display.top_.get_xticks()
+    counts = [int(label.get_text()) for label in display.top_.get_xticklabels()]
+    at = [np.flatnonzero(fitted.alphas_ == alpha)[0] for alpha in shown]
+    assert len(at) > 3
+    assert_array_equal(counts, fitted.path_.n_nonzero[at])
+
+
+def test_path_of_sparsestep_jumps(fitted):
+    display = PathDisplay.from_path(fitted.path_)
+    for j, line in display.lines_.items():
+        x, y = line.get_data()
+        drawn = np.isfinite(y[:-1]) & np.isfinite(y[1:])
+        vertical, flat = np.diff(x) == 0, np.diff(y) == 0
+        assert np.all((vertical | flat)[drawn])
+        grid = fitted.alphas_
+        between = np.isin(x, grid) | np.isclose(x[:, None] ** 2, grid[1:] * grid[:-1]).any(axis=1)
+        assert between.all()
+        # The line has every coefficient, and rises from zero.
+        assert set(fitted.path_.coefs[j]) - {0.0} == set(y[np.isfinite(y)]) - {0.0}
+        assert y[np.isfinite(y)][0] == 0.0
+
+
+def test_path_of_the_lasso_does_not(data):
+    X, y = data
+    alphas, coefs, _ = lasso_path(X - X.mean(axis=0), y - y.mean())
+    display = PathDisplay(alphas=alphas, coefs=coefs).plot()
+    for j, line in display.lines_.items():
+        x, height = line.get_data()
+        assert_array_equal(x, alphas)
+        assert_array_equal(height[coefs[j] != 0], coefs[j][coefs[j] != 0])
+    display = PathDisplay(alphas=alphas, coefs=coefs).plot(steps=True)
+    assert len(display.lines_[0].get_xdata()) == 2 * len(alphas)
+
+
+def test_path_in_any_order_of_alphas_is_the_same_picture(fitted):
+    path = fitted.path_
+    there = PathDisplay(alphas=path.alphas, coefs=path.coefs).plot()
+    back = PathDisplay(alphas=path.alphas[::-1], coefs=path.coefs[:, ::-1]).plot()
+    for j, line in there.lines_.items():
+        assert_array_equal(line.get_xydata(), back.lines_[j].get_xydata())
+
+
+def test_truth_is_marked_at_its_height_in_the_colour_of_its_line(fitted):
+    display = PathDisplay.from_estimator(fitted, truth=TRUTH)
+    marks = {mark.get_color(): mark.get_ydata()[0] for mark in display.truth_}
+    expected = {line.get_color(): TRUTH[j] for j, line in display.lines_.items() if TRUTH[j] != 0}
+    assert marks == expected and len(marks) == 3
+    low, high = display.ax_.get_ylim()
+    assert low < -2.0 and high > 3.0
+
+
+def test_true_variables_have_the_same_colours_beside_another_method(fitted, data):
+    X, y = data
+    alphas, coefs, _ = lasso_path(X - X.mean(axis=0), y - y.mean())
+    ours = PathDisplay.from_estimator(fitted, truth=TRUTH)
+    lasso = PathDisplay(alphas=alphas, coefs=coefs, truth=TRUTH, alpha=0.05).plot()
+    for j in np.flatnonzero(TRUTH):
+        assert ours.lines_[j].get_color() == lasso.lines_[j].get_color()
+
+
+def test_with_many_variables_the_prominent_ones_stand_out():
+    rng = np.random.default_rng(1)
+    coefs = 0.1 * rng.normal(size=(500, 20)) * (np.arange(20) > 15)
+    strong = [7, 100, 499]
+    coefs[strong, 3:] = [[3.0], [-2.0], [1.0]]
+    alphas = np.geomspace(100, 1, 20)
+    display = PathDisplay(alphas=alphas, coefs=coefs, alpha=alphas[10]).plot()
+    assert list(display.lines_) == strong
+    assert len(display.muted_.get_segments()) == 497
+    assert [label.get_text() for label in display.labels_] == ["x7", "x100", "x499"]
+    assert display.muted_.get_linewidth()[0] < display.lines_[7].get_linewidth()
+    without = PathDisplay(alphas=alphas, coefs=coefs).plot(max_labels=5)
+    assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
+
+
+def test_path_leaves_out_alpha_zero(fitted):
+    path = SimpleNamespace(alphas=[2.0, 1.0, 0.0], coefs=np.ones((2, 3)), feature_names=None)
+    display = PathDisplay.from_path(path, alpha=0.0)
+    assert_array_equal(display.alphas, [2.0, 1.0])
+    assert display.alpha_line_ is None
+
+
+def test_path_of_one_alpha_and_one_variable():
+    display = PathDisplay(alphas=[2.0], coefs=[[1.5]], alpha=2.0).plot()
+    (line,) = display.lines_.values()
+    assert line.get_marker() == "o"
+    assert display.ax_.get_xlim()[0] > 2.0 > display.ax_.get_xlim()[1]
+    assert len(assert_apart(display)) == 1
+
+
+def test_path_of_zeros():
+    display = PathDisplay(alphas=[2.0, 1.0], coefs=np.zeros((3, 2)), alpha=1.0).plot()
+    display.figure_.canvas.draw()
+    assert display.lines_ == {} and display.labels_ == []
+    assert "0 of 3 kept" in display.ax_.get_xlabel()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"coefs": [[1.0, np.nan]]}, r"coefs must be finite; coefs\[0, 1\] is nan"),
+        ({"alphas": [np.inf, 1.0]}, r"alphas must be finite; alphas\[0\] is inf"),
+        ({"alphas": [1.0, 0.0]}, "alphas must be positive"),
+        ({"alphas": [], "coefs": np.ones((1, 0))}, "alphas must be positive"),
+        ({"coefs": [[1.0]]}, r"coefs must have shape \(n_features, 2\)"),
+        ({"coefs": np.ones((2, 1, 2))}, "one at a time"),
+        ({"feature_names": ["a", "b"]}, "feature_names must be 1 names"),
+        ({"alpha": -1.0}, "alpha must be positive"),
+        ({"truth": [1.0, 2.0]}, r"truth must have shape \(1,\)"),
+        ({"truth": [np.nan]}, "truth must be finite"),
+    ],
+)
+def test_path_refuses_what_it_cannot_draw(change, words):
+    with pytest.raises(ValueError, match=words):
+        PathDisplay(**({"alphas": [2.0, 1.0], "coefs": [[0.0, 1.0]]} | change))
+
+
+def test_an_estimator_that_is_not_fitted_is_refused():
+    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
+        with pytest.raises(ValueError, match=r"SimpleNamespace has no path_: fit"):
+            draw(SimpleNamespace())
+    with pytest.raises(ValueError, match="has no alpha_: fit"):
+        AnnealingDisplay.from_estimator(SimpleNamespace(), np.ones((3, 1)), np.ones(3))
+
+
+# --- the choice of alpha --------------------------------------------------------------------------
+
+
+def test_cv_shows_the_error_with_its_standard_error(fitted):
+    display = CVDisplay.from_estimator(fitted)
+    display.figure_.canvas.draw()
+    x, mean = display.line_.get_data()
+    errors = fitted.mse_path_
+    assert_array_equal(x, fitted.alphas_)
+    assert_allclose(mean, errors.sum(axis=1) / 3)
+    se = np.sqrt(((errors - mean[:, None]) ** 2).sum(axis=1) / 2 / 3)
+    corners = display.band_.get_paths()[0].vertices
+    for alpha, low, high in zip(x, mean - se, mean + se, strict=True):
+        heights = corners[corners[:, 0] == alpha, 1]
+        assert_allclose([heights.min(), heights.max()], [low, high])
+    best = mean.argmin()
+    assert_allclose(display.bound_.get_ydata(), mean[best] + se[best])
+    assert set(display.marks_) == {"min", "1se"}
+    assert_allclose(display.marks_["min"].get_xydata(), [[fitted.alpha_min_, mean[best]]])
+    assert display.marks_["1se"].get_xdata()[0] == fitted.alpha_1se_
+    assert "(chosen)" in display.marks_["1se"].get_label()
+    assert "(chosen)" not in display.marks_["min"].get_label()
+    assert f"{fitted.path_.n_nonzero[best]} kept" in display.marks_["min"].get_label()
+    assert display.top_.get_xlabel() == "variables kept"
+
+
+def test_cv_marks_one_point_once():
+    display = CVDisplay(
+        alphas=[4.0, 1.0], error=[2.0, 1.0], alpha_min=1.0, alpha_1se=1.0, alpha=1.0
+    ).plot()
+    assert list(display.marks_) == ["min"]
+    assert display.marks_["min"].get_label().startswith("minimum and one SE (chosen)")
+    assert display.band_ is None and display.bound_ is None and display.top_ is None
+
+
+def test_cv_draws_a_criterion(fitted):
+    values = fitted.mse_path_.mean(axis=1)
+    estimator = SimpleNamespace(
+        path_=fitted.path_, alpha_=fitted.alpha_min_, criterion_path_=values, criterion="ebic"
+    )
+    display = CVDisplay.from_estimator(estimator)
+    assert display.ax_.get_ylabel() == "EBIC"
+    assert list(display.marks_) == ["chosen"] and display.band_ is None
+    assert_array_equal(display.line_.get_ydata(), values)
+
+
+def test_cv_of_one_alpha():
+    display = CVDisplay(alphas=[2.0], error=[1.0], se=[0.1], n_nonzero=[3], alpha=2.0).plot()
+    display.figure_.canvas.draw()
+    assert [label.get_text() for label in display.top_.get_xticklabels()] == ["3"]
+
+
+def test_cv_refuses_what_is_not_a_number():
+    with pytest.raises(ValueError, match=r"error must be finite; error\[1\] is nan"):
+        CVDisplay(alphas=[2.0, 1.0], error=[1.0, np.nan])
+    with pytest.raises(ValueError, match=r"se must have shape \(2,\)"):
+        CVDisplay(alphas=[2.0, 1.0], error=[1.0, 1.0], se=[1.0])
+
+
+# --- the method at work ---------------------------------------------------------------------------
+
+
+def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
+    X, y = data
+    display = AnnealingDisplay.from_data(X, y, alpha=40.0)
+    # Scaling columns and y to unit variance: the l0 price of a variable is alpha in the units of y.
+    Z, z = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    expected = sparsestep_reference(Z.T @ Z, Z.T @ z, 40.0 / y.var())
+    assert_allclose(display.coefs[:, -1], expected, rtol=1e-9)
+    # It starts at least squares: at gamma = 1e6 the penalty is nothing.
+    assert_allclose(display.coefs[:, 0], np.linalg.lstsq(Z, z)[0], rtol=1e-6)
+    assert_allclose(display.gammas, 1e6 / 2.0 ** np.arange(47))
+    kept = np.flatnonzero(expected)
+    assert 0 < len(kept) < 6
+    assert set(display.lines_) == set(kept)
+    assert len(display.dropped_.get_segments()) == 6 - len(kept)
+    texts = [label.get_text() for label in display.labels_]
+    assert texts[-1] == f"{6 - len(kept)} dropped" and set(texts[:-1]) == {f"x{j}" for j in kept}
+    left, right = display.ax_.get_xlim()
+    assert 1e6 > left > right > 1e-8
+    assert_apart(display)
+
+
+def test_annealing_does_not_depend_on_units(data):
+    X, y = data
+    scale = np.array([1e3, 1.0, 1e-4, 7.0, 1.0, 1e5])
+    one = AnnealingDisplay.from_data(X, y, alpha=40.0)
+    other = AnnealingDisplay.from_data(X * scale + 5.0, 1e3 * y - 1.0, alpha=40.0 * 1e6)
+    assert_allclose(other.coefs, one.coefs, rtol=1e-6, atol=1e-9)
+
+
+def test_annealing_by_an_estimator_uses_its_settings(data):
+    X, y = data
+    estimator = SimpleNamespace(
+        alpha_=40.0,
+        feature_names_in_=np.array(["a", "b", "c", "d", "e", "f"], dtype=object),
+        fit_intercept=False,
+        standardize=False,
+        gamma_0=1e3,
+        gamma_stop=1e-6,
+        gamma_step=4.0,
+        t_max=3,
+        epsilon=1e-5,
+        penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0],
+    )
+    display = AnnealingDisplay.from_estimator(estimator, X, y)
+    assert display.feature_names == ["a", "b", "c", "d", "e", "f"]
+    assert_allclose(display.gammas[:3], [1e3, 250.0, 62.5])
+    assert display.coefs[1, -1] == 0.0 and display.coefs[5, -1] != 0.0
+    kept = np.flatnonzero(display.coefs[:, -1])
+    assert_allclose(display.coefs[kept, -1], np.linalg.lstsq(X[:, kept], y)[0], rtol=1e-6)
+
+
+def test_annealing_takes_names_from_frames(data):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    X, y = data
+    columns = list("abcdef")
+    for frame in (
+        pandas.DataFrame(X, columns=columns),
+        polars.DataFrame(X, schema=columns),
+        polars.DataFrame(X, schema=columns).to_arrow(),
+    ):
+        assert AnnealingDisplay.from_data(frame, y, alpha=40.0).feature_names == columns
+
+
+def test_annealing_of_nothing_kept_and_nothing_dropped(data):
+    X, y = data
+    nothing = AnnealingDisplay.from_data(X, y, alpha=1e6)
+    assert nothing.lines_ == {} and [t.get_text() for t in nothing.labels_] == ["6 dropped"]
+    everything = AnnealingDisplay.from_data(X, y, alpha=1e-9)
+    assert everything.dropped_ is None and len(everything.labels_) == 6
+    constant = AnnealingDisplay.from_data(np.ones((5, 1)), np.ones(5), alpha=1.0)
+    constant.figure_.canvas.draw()
+    assert constant.lines_ == {}
+
+
+def test_annealing_refuses_bad_input(data):
+    X, y = data
+    with pytest.raises(ValueError, match="contains NaN"):
+        AnnealingDisplay.from_data(np.where(X > 3, np.nan, X), y, alpha=1.0)
+    with pytest.raises(ValueError, match="gammas must descend"):
+        AnnealingDisplay(gammas=[1.0, 2.0], coefs=[[1.0, 1.0]])
+
+
+# --- the penalty ----------------------------------------------------------------------------------
+
+
+def test_penalties_have_the_values_of_their_definitions():
+    display = PenaltyDisplay().plot()
+    at = {}
+    for panel in display.axes_:
+        lines = [line for line in panel.get_lines() if len(line.get_xdata()) > 2]
+        at[panel.get_title()] = [
+            lambda b, line=line: np.interp(b, *line.get_data()) for line in lines
+        ]
+    ridge, lasso = at["Ridge and lasso"]
+    assert_allclose([ridge(1.0), ridge(-2.0), lasso(-1.5)], [1.0, 4.0, 1.5])
+    # SCAD and MC+ by their derivatives, integrated (Fan and Li's (2.3), Zhang's (2.1)): lambda = 1.
+    b = np.linspace(0.0, 6.0, 600001)
+    for curves, shapes, slope in [
+        (at["SCAD"], (2.1, 3.7, 5.0), lambda a: np.clip((a - b) / (a - 1), 0, 1)),
+        (at["MC+"], (1.1, 2.0, 5.0), lambda a: np.clip(1 - b / a, 0, 1)),
+    ]:
+        for curve, a in zip(curves, shapes, strict=True):
+            area = np.concatenate([[0.0], np.cumsum((slope(a)[1:] + slope(a)[:-1]) / 2)]) * 1e-5
+            points = np.array([0.6, 1.8, 3.0, 6.0])
+            assert_allclose(curve(points), np.interp(points, b, area), atol=1e-3)
+            assert_allclose(curve(-points), curve(points), atol=1e-12)
+    sparse = at["SparseStep"]
+    assert_allclose([f(2.0) for f in sparse], [4 / (4 + g2) for g2 in (1.0, 0.3, 0.05, 0.005)])
+
+
+def test_majorizers_lie_above_the_penalty_and_touch_it():
+    display = PenaltyDisplay("majorizer").plot()
+    display.figure_.canvas.draw()
+    below, *above = display.lines_
+    assert len(above) == 3
+    x, height = below.get_data()
+    assert_allclose(height, x**2 / (x**2 + 0.1))
+    for line, point in zip(above, (0.0, 0.25, 0.5), strict=True):
+        gap = line.get_ydata() - height
+        assert gap.min() > -1e-12
+        assert_allclose(np.abs(x[gap.argmin()]), point, atol=2 * (x[1] - x[0]))
+
+
+def test_norm_counts_and_approaches_the_count():
+    display = PenaltyDisplay("norm").plot()
+    display.figure_.canvas.draw()
+    exact, wide, narrow = (np.asarray(image.get_array()) for image in display.images_)
+    assert np.all(exact == 2.0)  # its two lines and its point are drawn on top
+    assert len(display.lines_) == 2
+    assert_allclose([wide[200, 200], wide[-1, 200], wide[-1, -1]], [0.0, 1 / 1.3, 2 / 1.3])
+    assert np.all(narrow >= wide) and narrow.max() <= 2.0
+
+
+@pytest.mark.parametrize(("kind", "count"), [("penalties", 4), ("majorizer", 1), ("norm", 3)])
+def test_penalties_on_given_axes(kind, count):
+    figure, grid = plt.subplots(1, count, squeeze=False)
+    display = PenaltyDisplay(kind).plot(ax=grid)
+    assert display.axes_ == list(grid.flat) and display.figure_ is figure
+    figure, one = plt.subplots()
+    display = PenaltyDisplay(kind).plot(ax=one)
+    figure.canvas.draw()
+    assert display.ax_ is one and len(display.axes_) == count
+    place = one.bbox
+    for panel in display.axes_:
+        assert panel.bbox.x0 >= place.x0 - 1 and panel.bbox.x1 <= place.x1 + 1
+        assert panel.bbox.y0 >= place.y0 - 1 and panel.bbox.y1 <= place.y1 + 1
+    for first, second in combinations(display.axes_, 2):
+        assert not first.bbox.overlaps(second.bbox)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"kind": "ridge"}, "kind must be one of penalties, majorizer, norm"),
+        ({"kind": "majorizer", "gammas": [1.0, 2.0]}, "gammas must be one number"),
+        ({"gammas": [0.0]}, "gammas must be positive"),
+        ({"supporting_points": [np.nan]}, "supporting_points must be finite"),
+    ],
+)
+def test_penalty_refuses_what_it_cannot_draw(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        PenaltyDisplay(**arguments)
+
+
+def test_penalty_needs_as_many_axes_as_panels():
+    _, axes = plt.subplots(1, 2)
+    with pytest.raises(ValueError, match="one axes or 4 for kind='penalties'; got 2"):
+        PenaltyDisplay().plot(ax=axes)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data):
+    figure, axes = plt.subplots(2, 2, layout="constrained")
+    current, numbers = plt.gca(), plt.get_fignums()
+    settings = dict(matplotlib.rcParams)
+    displays = [
+        PathDisplay.from_estimator(fitted, ax=axes[0, 0]),
+        CVDisplay.from_estimator(fitted, ax=axes[0, 1]),
+        AnnealingDisplay.from_data(*data, alpha=40.0, ax=axes[1, 0]),
+        PenaltyDisplay("majorizer").plot(ax=axes[1, 1]),
+    ]
+    assert [display.ax_ for display in displays] == list(axes.flat)
+    assert all(display.figure_ is figure for display in displays)
+    assert plt.get_fignums() == numbers and plt.gca() is current
+    assert dict(matplotlib.rcParams) == settings
+
+
+def test_figures_save_as_vectors_too(fitted, tmp_path):
+    display = PathDisplay.from_estimator(fitted, truth=TRUTH)
+    for name in ("path.svg", "path.pdf"):
+        display.figure_.savefig(tmp_path / name, bbox_inches="tight")
+    assert "<svg" in (tmp_path / "path.svg").read_text(encoding="utf-8")
+
+
+def test_without_matplotlib_a_sentence_says_what_to_install():
+    program = """
+import sys
+sys.modules["matplotlib"] = None
+from sparsestep import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+calls = {
+    "PathDisplay.plot": PathDisplay(alphas=[1.0], coefs=[[1.0]]).plot,
+    "PathDisplay.from_estimator": lambda: PathDisplay.from_estimator(None),
+    "CVDisplay.plot": CVDisplay(alphas=[1.0], error=[1.0]).plot,
+    "CVDisplay.from_estimator": lambda: CVDisplay.from_estimator(None),
+    "AnnealingDisplay.from_data": lambda: AnnealingDisplay.from_data(None, None, 1.0),
+    "PenaltyDisplay.plot": PenaltyDisplay().plot,
+}
+for name, call in calls.items():
+    try:
+        call()
+    except ImportError as error:
+        assert str(error).startswith(name + " ") and "pip install matplotlib" in str(error), error
+    else:
+        raise AssertionError(name)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
