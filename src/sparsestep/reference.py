@@ -82,7 +82,7 @@ def sparsestep_reference(
     gamma = gamma_0
     while gamma > gamma_stop:
         for _ in range(t_max):
-            b[used] = _ridge(S_used, alphas * weights(b[used], gamma), q_used)
+            b[used] = ridge(S_used, alphas * weights(b[used], gamma), q_used)
             if callback is not None:
                 callback(gamma, b.copy())
         gamma /= gamma_step
@@ -90,7 +90,7 @@ def sparsestep_reference(
     return b
 
 
-def _ridge(
+def ridge(
     S: NDArray[np.float64], d: NDArray[np.float64], q: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Solve ``(S + diag(d)) b = q``; among several solutions the one of least ``b'diag(d)b``."""

@@ -1,0 +1,366 @@
+"""Algorithm 1 for many problems at once: all alphas, all targets, all Gram matrices.
+
+For each problem the literal loop of `reference.py` computes, at each gamma and `t_max` times,
+
+    d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2,      b = (S + diag(d))^-1 q.
+
+Only d carries anything from one step to the next. So the engine starts late
+(`schedule.late_start`), solves all problems' steps together (`linear.GramFamily.solve`) as exactly
+as the next d needs, and stops a problem once each of its coefficients is decided
+(`schedule.decided`): the answer is then least squares on the support. Along the way it bounds the
+error it carries: an error in b_j enters the next b_j multiplied by
+
+    gain_j = 4 b_j^2 / (b_j^2 + gamma^2) * d_j / (tau_j + d_j)  <  4.
+
+A coefficient that lingers near the border between in and out collects gain upon gain. Where the
+bound reaches a fifth of the coefficient, or the least squares contradict a decision, the problem is
+solved again with more care, and at last by the literal loop itself.
+
+Inside, problems are in canonical units: columns of unit length, the largest ``|q_j|`` equal to 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from sparsestep.equations import NormalEquations
+from sparsestep.linear import GramFamily, by_gram
+from sparsestep.reference import sparsestep_reference
+from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
+
+__all__ = ["solve_all"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[Any]
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+# From this size on a single matrix is worth all threads of the BLAS; below it they are in the way.
+_LARGE = 1500
+# A block of this many coefficients keeps the arrays of an iteration in the cache.
+_BLOCK = 60_000
+# Largest carried error, relative to the coefficient, that cannot turn a decision around.
+_DOUBT = 0.2
+
+
+def solve_all(
+    equations: Sequence[NormalEquations],
+    schedule: Schedule,
+    penalty_factor: Array | None = None,
+    n_jobs: int = 1,
+) -> tuple[list[Array], int]:
+    """Coefficients of shape (n_targets, n_alphas, m) for each of `equations`, and the steps taken.
+
+    `n_jobs` threads share the work, each with one thread of the BLAS; numbers do not depend on it.
+    """
+    m = len(equations[0].S)
+    factor = np.ones(m) if penalty_factor is None else penalty_factor
+    if m == 0:
+        return [np.zeros((*eq.alphas.shape, 0)) for eq in equations], 0
+    blocks = list(_blocks([eq.alphas.size * m for eq in equations]))
+    alone = len(blocks) == 1 and m >= _LARGE
+    with nullcontext() if alone else _one_blas_thread():
+        if len(blocks) == 1 or n_jobs == 1:
+            results = [_solve_block(equations[i:j], schedule, factor) for i, j in blocks]
+        else:
+            with ThreadPoolExecutor(max_workers=min(n_jobs, len(blocks))) as pool:
+                work = (equations[i:j] for i, j in blocks)
+                results = list(pool.map(lambda eqs: _solve_block(eqs, schedule, factor), work))
+    coefs = [coef for found, _ in results for coef in found]
+    return coefs, max(steps for _, steps in results)
+
+
+def _blocks(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges of problems, each of `_BLOCK` coefficients or a single problem."""
+    low, total = 0, 0
+    for k, size in enumerate(sizes):
+        if k > low and total + size > _BLOCK:
+            yield low, k
+            low, total = k, 0
+        total += size
+    yield low, len(sizes)
+
+
+@cache
+def _threads() -> Any:
+    """The thread pools of the process; finding them takes longer than a small fit."""
+    return ThreadpoolController()
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """One thread of the BLAS for each of ours."""
+    limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="blas")
+    return limit
+
+
+@dataclass
+class _Rows:
+    """Problems in canonical units, one a row; `slot` says where each one's answer belongs."""
+
+    slot: Index
+    gram: Index  # ascending
+    q: Floats
+    ols: Floats
+    alpha: Floats  # alpha_j, shape (n_rows, m)
+    unit: Floats  # gamma^2 times this is gamma^2 in the units of b_j
+    b: Floats
+    error: Floats  # bound on the error of b
+    at: Index  # position in the schedule
+
+    def astype(self, dtype: type[np.floating]) -> "_Rows":
+        """The same rows with the numbers of the loop in another precision."""
+        names = ("q", "ols", "alpha", "unit")
+        return replace(self, **{name: getattr(self, name).astype(dtype) for name in names})
+
+    def take(self, which: Index | Mask) -> "_Rows":
+        return _Rows(*(getattr(self, field.name)[which] for field in fields(self)))
+
+
+def _solve_block(
+    equations: Sequence[NormalEquations], schedule: Schedule, factor: Array
+) -> tuple[list[Array], int]:
+    """`solve_all` for problems few enough to be worked on together."""
+    family, todo, back = _canonical(equations, factor)
+    gammas = schedule.gammas()
+    b = np.zeros_like(todo.q)
+    steps = 0
+    # Without a penalty the least-norm solution depends on the units: it is found in the given ones.
+    literal = [] if family.invertible else [todo.take(~todo.alpha.any(axis=1))]
+    if literal:
+        todo = todo.take(todo.alpha.any(axis=1))
+    for rules in (BOLD, CAREFUL):
+        if len(todo.slot):
+            rows = _enter(todo, family, gammas, rules)
+            ended, support, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
+            doubtful |= _finish(family, todo, support, ended, gammas, schedule, back, rules)
+            b[todo.slot[~doubtful]] = todo.b[~doubtful]
+            todo = todo.take(doubtful)
+            steps = max(steps, taken)
+    b *= back
+    b[(np.abs(b) < schedule.epsilon) & (factor > 0)] = 0.0
+
+    ends = np.cumsum([0] + [eq.alphas.size for eq in equations])
+    for rows in (*literal, todo):
+        for slot, k in zip(rows.slot, rows.gram, strict=True):
+            eq = equations[k]
+            t, r = np.unravel_index(slot - ends[k], eq.alphas.shape)
+            b[slot] = _literally(eq.S, eq.q[t], eq.alphas[t, r], schedule, factor)
+            steps = len(gammas) * schedule.t_max
+    coefs = [
+        b[low:high].reshape(*eq.alphas.shape, -1)
+        for eq, low, high in zip(equations, ends[:-1], ends[1:], strict=True)
+    ]
+    return coefs, steps
+
+
+def _literally(S: Array, q: Array, alpha: float, schedule: Schedule, factor: Array) -> Array:
+    """The literal loop; without a penalty all its steps are the same, and one is taken."""
+    if alpha == 0:
+        schedule = replace(schedule, gamma_0=1.0, gamma_stop=0.5, gamma_step=2.0, t_max=1)
+    return sparsestep_reference(S, q, alpha, penalty_factor=factor, **vars(schedule))
+
+
+def _canonical(
+    equations: Sequence[NormalEquations], factor: Array
+) -> tuple[GramFamily, _Rows, Array]:
+    """The family of scaled matrices, the scaled problems, and the scales that map b back."""
+    grams, parts = [], []
+    for k, eq in enumerate(equations):
+        length = np.sqrt(np.diag(eq.S))
+        used = (length > 0) & np.isfinite(factor)
+        # A column that may not enter becomes one that explains nothing; the others keep place.
+        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=used)
+        S = eq.S * inverse
+        S *= inverse[:, np.newaxis]
+        np.fill_diagonal(S, 1.0)
+        grams.append(S)
+        length[~used] = length.max(initial=0.0) or 1.0
+        q = eq.q * inverse
+        size = np.abs(q).max(axis=1, initial=0.0)[:, np.newaxis]
+        size[size == 0] = 1.0
+        each = np.repeat(np.arange(len(q)), eq.alphas.shape[1])
+        alpha = eq.alphas.reshape(-1, 1) / size[each] ** 2
+        parts.append(
+            (
+                np.full(len(each), k),
+                (q / size)[each],
+                alpha * np.where(np.isfinite(factor), factor, 1.0),
+                ((length / size) ** 2)[each],
+                (size * inverse)[each],
+            )
+        )
+    family = GramFamily(grams)
+    gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    ols = by_gram(gram, q, family.P) if family.invertible else np.zeros_like(q)
+    empty = np.empty(len(gram))
+    return family, _Rows(np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, gram), back
+
+
+def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Rows:
+    """The rows at their late start, with a bound on what they missed."""
+    if family.invertible:
+        largest = np.sqrt((rows.ols**2 / rows.unit).max(axis=1, initial=0.0))
+    else:
+        largest = np.full(len(rows.gram), np.inf)
+    alpha = (rows.alpha / rows.unit).max(axis=1, initial=0.0)
+    at, from_zero = late_start(gammas, alpha, largest, family.smallest[rows.gram], rules)
+    if rules is BOLD and family.well_conditioned:
+        rows = rows.astype(np.float32)
+    b = np.where(from_zero[:, np.newaxis], 0, rows.ols)
+    error = np.abs(b) * rows.alpha / family.tau[rows.gram].astype(b.dtype)
+    error /= (gammas[at] ** 2).astype(b.dtype)[:, np.newaxis] * rows.unit
+    return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at)
+
+
+def _anneal(
+    family: GramFamily, rows: _Rows, gammas: Array, schedule: Schedule, rules: Rules
+) -> tuple[Index, Mask, Mask, int]:
+    """Follow the loop until each row is decided.
+
+    Returns where in `gammas` each row ended, which coefficients are in, which rows are in doubt,
+    and the number of steps.
+    """
+    dtype = rows.q.dtype
+    ended = np.zeros(len(rows.slot), dtype=np.intp)
+    support = np.zeros(rows.q.shape, dtype=bool)
+    doubtful = np.zeros(len(rows.slot), dtype=bool)
+    rounding = 4 * np.finfo(dtype).eps
+    start = rows.at
+    first = True
+    d_before = np.zeros_like(rows.b)
+    while len(rows.slot):
+        tau = family.tau[rows.gram].astype(dtype, copy=False)
+        width = (gammas[rows.at] ** 2).astype(dtype)[:, np.newaxis] * rows.unit
+        crest = rows.alpha / width
+        tolerance = _tolerance(crest, family.smallest[rows.gram], rules)
+        for _ in range(schedule.t_max):
+            total = rows.b**2
+            total += width
+            share = width / total
+            d = crest * share
+            d *= share
+            pull = d / (tau + d)
+            if first:
+                from_zero = ~rows.b.any(axis=1)
+                rows.b = rows.ols.copy()
+            # The guess is exact where a coefficient's own d is the only one that changed.
+            rows.b *= (tau + d_before) / (tau + d)
+            weight = _weight(rows.b, total, pull)
+            if first:
+                weight[from_zero] = 4 / np.maximum(np.abs(rows.b[from_zero]), 1e-3)
+            gain = share
+            gain *= -4
+            gain += 4
+            gain *= pull
+            rows.error *= gain
+            left = family.solve(rows.gram, d, rows.q, rows.ols, rows.b, weight, tolerance)
+            np.abs(left, out=left)
+            left *= 4
+            left += rounding * np.abs(rows.ols)
+            rows.error += left
+            if first:
+                missed = np.abs(rows.b) ** 3 / width * pull * (rows.at > 0)[:, np.newaxis]
+                rows.error[from_zero] += 2 * missed[from_zero]
+            first = False
+            d_before = d
+
+        size = np.abs(rows.b)
+        share = width / (size * size + width)
+        d_now = crest * share
+        d_now *= share
+        stays, falls = decided(size, d_now, width, crest, tau, rules, schedule.gamma_step)
+        stays |= rows.alpha == 0
+        open_ = ~(stays | falls)
+        gain = 4 * (1 - share) * d_now / (tau + d_now)
+        doubt = open_ & (gain > 0.05) & ~(rows.error < _DOUBT * size)
+        doubtful[rows.slot[doubt.any(axis=1)]] = True
+        done = ~open_.any(axis=1)
+        late = rows.at == len(gammas) - 1
+        doubtful[rows.slot[late & ~done]] = True
+        out = done | late
+        if out.any():
+            ended[rows.slot[out]], support[rows.slot[out]] = rows.at[out], stays[out]
+            rows, d_before = rows.take(~out), d_before[~out]
+        rows.at = rows.at + 1
+    return ended, support, doubtful, schedule.t_max * int((ended - start + 1).max(initial=0))
+
+
+def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
+    """Error allowed in a solve: more while the loop soon forgets it, as it does below strain 1."""
+    strain = crest.max(axis=1, initial=0.0) / smallest.clip(1e-300)
+    with np.errstate(divide="ignore"):
+        slack = np.maximum(1.0, (rules.patience / strain) ** 3)
+    tolerance: Floats = rules.tolerance * np.sqrt(crest.shape[1]) * slack
+    return tolerance.astype(crest.dtype)
+
+
+def _weight(b: Floats, total: Floats, pull: Floats) -> Floats:
+    """How much an error of b_j moves the next step: the gain at a gamma half as large, over b_j."""
+    weight = np.abs(b)
+    weight /= total
+    weight *= np.minimum(16 * pull, 4)
+    return weight
+
+
+def _finish(
+    family: GramFamily,
+    rows: _Rows,
+    support: Mask,
+    ended: Index,
+    gammas: Array,
+    schedule: Schedule,
+    back: Array,
+    rules: Rules,
+) -> Mask:
+    """Put the loop's answer, given the support, into `rows.b`; say which rows contradict it.
+
+    The answer is least squares on the support, and a decision stands if that keeps each coefficient
+    that is out below the gamma it was decided at, and each that is in above. Where the last gamma
+    is not yet nil beside the coefficients, the loop's last step is taken from there.
+    """
+    rows.b = np.empty_like(rows.q)
+    solved: dict[tuple[int, bytes, bytes], Array] = {}
+    for row, k in enumerate(rows.gram):
+        key = (k, rows.q[row].tobytes(), support[row].tobytes())
+        if key not in solved:
+            solved[key] = family.least_squares(k, rows.q[row], support[row], rows.ols[row])
+        rows.b[row] = solved[key]
+
+    residual = by_gram(rows.gram, rows.b, family.S)
+    np.subtract(rows.q, residual, out=residual)
+    np.abs(residual, out=residual)
+    width = (gammas[ended] ** 2)[:, np.newaxis] * rows.unit
+    b2 = rows.b**2
+    leaves = b2 < 0.25 * rules.in_ratio**2 * width
+    returns = residual * np.sqrt(width) > 0.5 * (width + rows.alpha)
+    contradicted = np.where(support, leaves, returns)
+
+    last = gammas[-1] ** 2 * rows.unit
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
+    dead = residual * last / (last + rows.alpha)
+    visible = np.where(support, pull > 1e-9, dead * back[rows.slot] > 0.5 * schedule.epsilon)
+    contradicted |= visible & np.where(support, pull > 1e-5, dead * dead > 1e-9 * last)
+    penalized = rows.alpha > 0
+    doubtful: Mask = np.any(penalized & contradicted, axis=1)
+    more = np.flatnonzero((penalized & visible).any(axis=1) & ~doubtful)
+    if len(more):
+        rows.b[more] = _last_step(family, rows.take(more), last[more])
+    return doubtful
+
+
+def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:
+    """What the loop's step at its last gamma makes of coefficients already settled."""
+    size = np.abs(rows.b)
+    weight = 1.0 / np.maximum(size, 1e-8 * size.max(axis=1, keepdims=True, initial=1e-300))
+    weight[size * size < width] = 0.0
+    d = rows.alpha * width / (size * size + width) ** 2
+    family.solve(rows.gram, d, rows.q, rows.ols, rows.b, weight, np.full(len(size), 1e-10))
+    return rows.b

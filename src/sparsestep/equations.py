@@ -1,0 +1,89 @@
+"""From moments to the equations the engine solves, and its coefficients back to the data's units.
+
+Without standardization the equations are those of the numbers as given. With it, columns and target
+are divided by their standard deviations first (about zero if there is no intercept) and alpha by
+the target's variance: the answer then follows a change of units instead of depending on it,
+although gamma_0, gamma_stop and epsilon are absolute numbers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.moments import Moments
+
+__all__ = ["NormalEquations", "Units"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """``X'X``, the ``X'y`` of one or more targets, and the alphas wanted for each target.
+
+    Attributes
+    ----------
+    S : ndarray of shape (m, m)
+    q : ndarray of shape (n_targets, m)
+    alphas : ndarray of shape (n_targets, n_alphas)
+    """
+
+    S: Array
+    q: Array
+    alphas: Array
+
+
+@dataclass(frozen=True)
+class Units:
+    """The scales and means that lead from one set of moments to the engine's units and back.
+
+    Attributes
+    ----------
+    scale_x : ndarray of shape (m,)
+        1 for a constant column.
+    scale_y : ndarray of shape (n_targets,)
+    mean_x, mean_y : ndarrays of shapes (m,) and (n_targets,)
+        Zero if there is no intercept.
+    """
+
+    scale_x: Array
+    scale_y: Array
+    mean_x: Array
+    mean_y: Array
+
+    @classmethod
+    def of(cls, moments: Moments, *, fit_intercept: bool, standardize: bool) -> "Units":
+        """The units of these moments."""
+        mean_x, mean_y = moments.mean_x, np.atleast_1d(moments.mean_y)
+        var_x, var_y = (
+            moments.diag / moments.weight_sum,
+            np.atleast_1d(moments.yty) / moments.weight_sum,
+        )
+        if not fit_intercept:
+            var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
+            mean_x, mean_y = np.zeros_like(mean_x), np.zeros_like(mean_y)
+        if not standardize:
+            var_x, var_y = np.ones_like(var_x), np.ones_like(var_y)
+        scale_x, scale_y = np.sqrt(var_x), np.sqrt(var_y)
+        scale_x[scale_x == 0], scale_y[scale_y == 0] = 1.0, 1.0
+        return cls(scale_x, scale_y, mean_x, mean_y)
+
+    def equations(self, moments: Moments, alphas: Array) -> NormalEquations:
+        """The equations of `moments` for `alphas`, shape (n_alphas,), in the data's units."""
+        S, q = moments.xtx, np.reshape(moments.xty, (moments.n_features, -1)).T
+        mean_x, mean_y = moments.mean_x - self.mean_x, np.atleast_1d(moments.mean_y) - self.mean_y
+        if mean_x.any() or mean_y.any():
+            S = S + moments.weight_sum * np.multiply.outer(mean_x, mean_x)
+            q = q + moments.weight_sum * np.multiply.outer(mean_y, mean_x)
+        if np.any(self.scale_x != 1.0):
+            S = S / self.scale_x
+            S /= self.scale_x[:, np.newaxis]
+        q = q / self.scale_x / self.scale_y[:, np.newaxis]
+        return NormalEquations(S, q, alphas / self.scale_y[:, np.newaxis] ** 2)
+
+    def back(self, coefs: Array) -> tuple[Array, Array]:
+        """Coefficients (n_targets, n_alphas, m) in the data's units, and their intercepts."""
+        coefs = coefs * self.scale_y[:, np.newaxis, np.newaxis]
+        coefs /= self.scale_x
+        return coefs, self.mean_y[:, np.newaxis] - coefs @ self.mean_x

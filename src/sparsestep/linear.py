@@ -1,0 +1,325 @@
+"""Many ridge-like systems with few matrices: ``(S_k + diag(d)) b = q`` for many d at once.
+
+Knows nothing of gamma or alpha. The matrices have a unit diagonal. With ``P = S^-1`` there are two
+forms,
+
+    primal:  (S + diag(d)) b = q            dual:  (I + P diag(d)) b = P q,
+
+the second self-adjoint and positive in the inner product ``<u, v> = u' diag(d) v``. Conjugate
+gradients on the dual form see only the columns with a sizeable d: where all are small they need
+next to no iteration. On the primal form they see only the columns with a small d. So a system with
+most columns free takes the dual form, one with most columns suppressed the primal. For all systems
+together an iteration is one matrix product; its vectors are rows here, as in ``B @ P``.
+
+The same systems as ``scipy.linalg.solve(S + np.diag(d), q, assume_a="pos")``, one after the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from sparsestep.reference import ridge
+
+__all__ = ["GramFamily", "by_gram"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Floats = NDArray[Any]
+Index = NDArray[np.intp]
+
+# Below this reciprocal condition number single precision is too coarse to iterate in ...
+_SINGLE = 1e-4
+# ... and below this the inverse is of no use at all.
+_INVERTIBLE = 1e-13
+# The dual form converges a little faster at the same number of columns seen.
+_DUAL_BONUS = 3
+_MOST_ITERATIONS = 200
+_MOST_REFINEMENTS = 6
+# A round of iterations in single precision brings the error down by this factor, and no further.
+_REACH = 1e-5
+
+
+class GramFamily:
+    """Gram matrices with unit diagonal, each factorized once.
+
+    Attributes
+    ----------
+    S : ndarray of shape (n_grams, m, m)
+    tau : ndarray of shape (n_grams, m)
+        What the other columns leave of each column: ``1 / diag(S^-1)``.
+    smallest : ndarray of shape (n_grams,)
+        The smallest eigenvalue of each matrix, roughly (0 if not invertible).
+    rcond : ndarray of shape (n_grams,)
+        LAPACK's estimate of each matrix's reciprocal condition number.
+    """
+
+    def __init__(self, grams: Sequence[Array]) -> None:
+        self.S = np.ascontiguousarray(grams, dtype=np.float64)
+        n_grams, m, _ = self.S.shape
+        self.P = np.empty_like(self.S)
+        self.tau = np.empty((n_grams, m))
+        self.smallest = np.empty(n_grams)
+        self.rcond = np.empty(n_grams)
+        for k in range(n_grams):
+            self._factorize(k)
+        worst = self.rcond.min(initial=1.0)
+        self.invertible = bool(worst > _INVERTIBLE)
+        self.well_conditioned = bool(worst > _SINGLE)
+        if self.well_conditioned:
+            self._S_single, self._P_single = self.S.astype(np.float32), self.P.astype(np.float32)
+
+    def _factorize(self, k: int) -> None:
+        """Set the k-th inverse, `tau`, `smallest` and `rcond`."""
+        S, P = self.S[k], self.P[k]
+        factor, failed = lapack.dpotrf(S, lower=True, clean=True)
+        norm = np.abs(S).sum(axis=0).max(initial=0.0)
+        self.rcond[k] = 0.0 if failed else lapack.dpocon(factor, norm, uplo="L")[0]
+        if self.rcond[k] > _INVERTIBLE:
+            inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+            np.add(inverse, inverse.T, out=P)
+            np.fill_diagonal(P, np.diag(inverse))
+            self.tau[k] = 1.0 / np.diag(P)
+            self.smallest[k] = 1.0 / _largest_eigenvalue(P)
+        else:
+            self.tau[k], self.smallest[k] = 1.0, 0.0
+
+    def solve(
+        self,
+        gram: Index,
+        d: Floats,
+        q: Floats,
+        ols: Floats,
+        b: Floats,
+        weight: Floats,
+        tolerance: Floats,
+    ) -> Floats:
+        """Solve for each row of `d` and `q`, from the guess `b`, which is overwritten.
+
+        In single precision it is fast, and right to some 1e-6 if `well_conditioned`. In double
+        precision the true residual decides when to stop, and only the iterations that correct it
+        are in single precision, if `well_conditioned`.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_rows,)
+            Which matrix each row belongs to, ascending.
+        d, q, ols : ndarrays of shape (n_rows, m)
+            The systems, and their solutions for ``d = 0``.
+        weight, tolerance : ndarrays of shapes (n_rows, m) and (n_rows,)
+            A row is solved when the weighted norm of its error is below its tolerance.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, m)
+            Estimated errors of the solution.
+        """
+        if not self.invertible:
+            for row, k in enumerate(gram):
+                b[row] = ridge(self.S[k], d[row], q[row])
+            return np.zeros_like(b)
+        error = np.empty_like(b)
+        seen_by_dual = np.count_nonzero(d > self.tau[gram], axis=1)
+        seen_by_primal = np.count_nonzero(d < 1, axis=1)
+        for dual in (True, False):
+            rows = np.flatnonzero((seen_by_dual <= _DUAL_BONUS * seen_by_primal) == dual)
+            if len(rows):
+                some = slice(None) if len(rows) == len(gram) else rows
+                system = _Systems(self, dual, gram[some], d[some], q[some], ols[some])
+                b[some], error[some] = system.solve(b[some], weight[some], tolerance[some])
+        return error
+
+    def matrices(self, dual: bool, dtype: np.dtype[Any]) -> Floats:
+        """The inverses (dual) or the matrices themselves, in the given precision."""
+        if dtype == np.float32:
+            return self._P_single if dual else self._S_single
+        return self.P if dual else self.S
+
+    def least_squares(self, k: int, q: Array, support: Mask, ols: Array) -> Array:
+        """Least squares on the columns of `support`, zero elsewhere, for one right-hand side.
+
+        With few columns out, ``b = ols - P[:, out] z`` where ``P[out, out] z = ols[out]``.
+        """
+        inside, outside = np.flatnonzero(support), np.flatnonzero(~support)
+        b = np.zeros_like(q)
+        if self.well_conditioned and len(outside) < len(inside):
+            P = self.P[k][outside]
+            z = _posv(P[:, outside], ols[outside])
+            b[inside] = (ols - z @ P)[inside]
+        elif self.well_conditioned:
+            b[inside] = _posv(self.S[k][np.ix_(inside, inside)], q[inside])
+        else:
+            S = self.S[k][np.ix_(inside, inside)]
+            b[inside] = ridge(S, np.zeros(len(inside)), q[inside])
+            b[inside] += ridge(S, np.zeros(len(inside)), q[inside] - S @ b[inside])
+        return b
+
+
+@dataclass
+class _Systems:
+    """Systems to be solved in one form, a row each."""
+
+    family: GramFamily
+    dual: bool
+    gram: Index
+    d: Floats
+    q: Floats
+    ols: Floats
+
+    def take(self, rows: Index) -> "_Systems":
+        return replace(
+            self, gram=self.gram[rows], d=self.d[rows], q=self.q[rows], ols=self.ols[rows]
+        )
+
+    def solve(self, b: Floats, weight: Floats, tolerance: Floats) -> tuple[Floats, Floats]:
+        """Iterate from `b`: the solution and its last correction."""
+        single = b.dtype == np.float32
+        error = np.empty_like(b)
+        open_ = np.arange(len(b))
+        for _ in range(_MOST_REFINEMENTS):
+            some = slice(None) if len(open_) == len(b) else open_
+            system = self if len(open_) == len(b) else self.take(open_)
+            residual, damping = system.residual(b[some]), system.damping()
+            step = residual * damping
+            size = step * weight[some]
+            norm = np.sqrt(np.vecdot(size, size))
+            good = norm <= tolerance[some]
+            goal = tolerance[some] if single else np.maximum(tolerance[some] / 2, _REACH * norm)
+            if good.any():
+                b[open_[good]] += step[good]
+                error[open_[good]] = step[good]
+                bad = ~good
+                some = open_ = open_[bad]
+                system, goal = self.take(open_), goal[bad]
+                residual, damping = residual[bad], damping[bad]
+            if len(open_):
+                change, error[some], converged = system.iterate(
+                    residual, damping, weight[some], goal
+                )
+                b[some] += change
+                # In double precision the next round looks at the true residual before it believes.
+                if single:
+                    open_ = open_[~converged]
+            if not len(open_):
+                break
+        for row in open_:
+            S, d, q = self.family.S[self.gram[row]], self.d[row], self.q[row]
+            b[row] = ridge(S, d.astype(np.float64), q.astype(np.float64))
+            error[row] = 0.0
+        return b, error
+
+    def damping(self) -> Floats:
+        """Inverse of the operator's diagonal: the preconditioner."""
+        if not self.dual:
+            return np.asarray(1 / (1 + self.d))
+        tau = self.family.tau[self.gram].astype(self.d.dtype, copy=False)
+        return np.asarray(tau / (tau + self.d))
+
+    def residual(self, b: Floats) -> Floats:
+        """``q - (S + diag(d)) b``, or P times that; through S where P has lost digits."""
+        if self.dual and self.family.well_conditioned:
+            out = by_gram(self.gram, self.d * b, self.family.matrices(True, b.dtype))
+            out += b
+            return np.subtract(self.ols, out, out=out)
+        out = by_gram(self.gram, b, self.family.matrices(False, b.dtype))
+        out += self.d * b
+        np.subtract(self.q, out, out=out)
+        if self.dual:
+            out = by_gram(self.gram, out, self.family.P)
+        return out
+
+    def iterate(
+        self, residual: Floats, damping: Floats, weight: Floats, goal: Floats
+    ) -> tuple[Floats, Floats, Mask]:
+        """Conjugate gradients from 0: the solution, its last correction, and who converged.
+
+        The operator takes v to ``(d v) P + v`` (dual) or ``v S + d v`` (primal); both need v and
+        ``d v``, and the one that meets the matrix is also the one in the inner products.
+        """
+        dtype = np.dtype(np.float32 if self.family.well_conditioned else np.float64)
+        matrices = self.family.matrices(self.dual, dtype)
+        gram = self.gram
+        d, damping, weight, residual = (
+            x.astype(dtype, copy=False) for x in (self.d, damping, weight, residual)
+        )
+        bound = goal.astype(dtype) ** 2
+        v = damping * residual
+        solution, error = np.empty_like(d), np.empty_like(d)
+        converged = np.zeros(len(d), dtype=bool)
+        rows = np.arange(len(d))
+
+        u = np.zeros_like(d)
+        dv = d * v
+        energy = np.vecdot(residual, dv if self.dual else v)
+        for iteration in range(_MOST_ITERATIONS):
+            met, other = (dv, v) if self.dual else (v, dv)
+            Av = by_gram(gram, met, matrices)
+            Av += other
+            length = _ratio(energy, np.vecdot(met, Av))
+            step = length * v
+            u += step
+            Av *= length
+            residual -= Av
+            np.multiply(damping, residual, out=step)
+            size = np.multiply(step, weight, out=Av)
+            done = np.vecdot(size, size) <= bound
+            last = iteration == _MOST_ITERATIONS - 1
+            # Leaving costs a copy of every array: wait until a good part of the rows may leave.
+            if last or 4 * np.count_nonzero(done) >= len(done):
+                out = np.ones_like(done) if last else done
+                error[rows[out]] = step[out]
+                solution[rows[out]] = u[out] + step[out]
+                converged[rows[done]] = True
+                if out.all():
+                    break
+                stay = ~out
+                rows, gram, bound, energy = rows[stay], gram[stay], bound[stay], energy[stay]
+                d, damping, weight, residual = d[stay], damping[stay], weight[stay], residual[stay]
+                u, v, dv, step = u[stay], v[stay], dv[stay], step[stay]
+            dstep = d * step
+            energy, before = np.vecdot(residual, dstep if self.dual else step), energy
+            turn = _ratio(energy, before)
+            v *= turn
+            v += step
+            dv *= turn
+            dv += dstep
+        return solution, error, converged
+
+
+def _posv(A: Array, right: Array) -> Array:
+    """Solve with a positive definite matrix, which is overwritten."""
+    if not len(right):
+        return right
+    solution: Array = lapack.dposv(A.T, right, lower=True, overwrite_a=True)[1]
+    return solution
+
+
+def _largest_eigenvalue(P: Array) -> float:
+    """A few steps of the power method: enough to place a start, where a factor of 2 is nothing."""
+    v = P[np.argmax(np.diag(P))]
+    size = 1.0
+    for _ in range(6):
+        v = v / np.linalg.norm(v)
+        w = P @ v
+        size, v = float(v @ w), w
+    return size
+
+
+def by_gram(gram: Index, rows: Floats, matrices: Floats) -> Floats:
+    """Each row times its own matrix: one product for each matrix, because `gram` ascends."""
+    out = np.empty_like(rows)
+    if not len(gram):
+        return out
+    edges = np.searchsorted(gram, np.arange(gram[0], gram[-1] + 2))
+    for k, low, high in zip(range(gram[0], gram[-1] + 1), edges[:-1], edges[1:], strict=True):
+        np.matmul(rows[low:high], matrices[k], out=out[low:high])
+    return out
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """The quotients as a column, 0 where a row has nothing left to do."""
+    out = np.zeros_like(numerator)
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)[:, np.newaxis]

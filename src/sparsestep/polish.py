@@ -1,0 +1,78 @@
+"""Greedy improvement of a support: add, drop or swap a variable while the exact l0 objective falls.
+
+The objective is ``rss + alpha * sum_j f_j [b_j != 0]`` with least squares on the support A. With
+``V = S_AA^-1``, ``b = V q_A``, residual products ``r_j = q_j - S_jA b``, what A leaves of column j,
+``c_j = S_jj - S_jA V S_Aj``, and ``U = V S_A.``, each move changes the residual sum of squares by
+
+    add j:           - r_j^2 / c_j
+    drop i:          + b_i^2 / V_ii
+    swap i for j:    + b_i^2 / V_ii - (r_j + U_ij b_i / V_ii)^2 / (c_j + U_ij^2 / V_ii).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+__all__ = ["polish_support"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# What A leaves of a column, relative to the column, below which adding it means nothing.
+_COLLINEAR = 1e-10
+
+
+def polish_support(S: Array, q: Array, prices: Array, support: Mask) -> Array:
+    """Coefficients of a support that no single add, drop or swap improves, found from `support`.
+
+    `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must not enter.
+    """
+    size = np.diag(S)
+    support = (support | (prices == 0)) & np.isfinite(prices) & (size > 0)
+    worth_while = 1e-12 * np.max(q**2 / np.where(size > 0, size, 1.0), initial=0.0)
+    # Each move lowers the objective, so no support comes twice; the bound is for rounding's sake.
+    for _ in range(10 * len(q) + 10):
+        inside = np.flatnonzero(support)
+        outside = np.flatnonzero(~support & np.isfinite(prices) & (size > 0))
+        b, V = _fit(S, q, inside)
+        cross = S[np.ix_(inside, outside)]
+        U = V @ cross
+        r = q[outside] - b @ cross
+        c = size[outside] - np.einsum("ij,ij->j", cross, U)
+        free = c > _COLLINEAR * size[outside]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            add = np.where(free, prices[outside] - r**2 / c, np.inf)
+            loss = b**2 / np.diag(V)
+            drop = np.where(prices[inside] > 0, loss - prices[inside], np.inf)
+            slack = U**2 / np.diag(V)[:, np.newaxis] + c
+            gained = (r + U * (b / np.diag(V))[:, np.newaxis]) ** 2 / slack
+            swap = drop[:, np.newaxis] + prices[outside] - gained
+        swap[~(slack > _COLLINEAR * size[outside])] = np.inf
+        best = [moves.min(initial=np.inf) for moves in (add, drop, swap)]
+        if not min(best) < -worth_while:
+            break
+        if best[0] <= min(best):
+            support[outside[np.argmin(add)]] = True
+        elif best[1] <= min(best):
+            support[inside[np.argmin(drop)]] = False
+        else:
+            i, j = np.unravel_index(np.argmin(swap), swap.shape)
+            support[inside[i]], support[outside[j]] = False, True
+    coef = np.zeros_like(q)
+    coef[support] = _fit(S, q, np.flatnonzero(support))[0]
+    return coef
+
+
+def _fit(S: Array, q: Array, inside: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Least squares on the columns `inside`, and the inverse of their Gram matrix."""
+    if not len(inside):
+        return np.zeros(0), np.zeros((0, 0))
+    A = S[np.ix_(inside, inside)]
+    factor, failed = lapack.dpotrf(A, lower=True, clean=True)
+    if failed:
+        V: Array = np.linalg.pinv(A, hermitian=True).astype(np.float64)
+        return V @ q[inside], V
+    V = lapack.dpotri(factor, lower=True)[0]
+    V += np.tril(V, -1).T
+    b, _ = lapack.dpotrs(factor, q[inside], lower=True)
+    return b, V

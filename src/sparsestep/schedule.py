@@ -1,0 +1,125 @@
+"""The widths gamma falls through, where the fall may start, and when a coefficient is decided.
+
+All rules are for problems in canonical units: every column has unit length, so ``S_jj = 1``, and
+`tau_j` is what the other columns leave of it, ``1 / (S^-1)_jj``. `width` is gamma^2 in the units of
+the coefficient, and ``crest = alpha_j / width`` the largest ridge penalty at that gamma.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BOLD", "CAREFUL", "Rules", "Schedule", "decided", "late_start"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The settings of Algorithm 1, by default the paper's."""
+
+    gamma_0: float = 1e6
+    gamma_stop: float = 1e-8
+    gamma_step: float = 2.0
+    t_max: int = 2
+    epsilon: float = 1e-7
+
+    def __post_init__(self) -> None:
+        """Refuse settings with which the loop never starts or never ends."""
+        for name in ("gamma_0", "gamma_stop", "gamma_step", "epsilon"):
+            if not np.isfinite(getattr(self, name)):
+                raise ValueError(f"{name} must be a finite number; got {getattr(self, name)!r}.")
+        if self.gamma_step <= 1:
+            raise ValueError(f"gamma_step must be greater than 1; got {self.gamma_step!r}.")
+        if not 0 < self.gamma_stop < self.gamma_0:
+            raise ValueError(
+                "gamma_stop must be positive and less than gamma_0; "
+                f"got gamma_stop={self.gamma_stop!r} and gamma_0={self.gamma_0!r}."
+            )
+        if self.t_max < 1:
+            raise ValueError(f"t_max must be at least 1; got {self.t_max!r}.")
+        if self.epsilon < 0:
+            raise ValueError(f"epsilon must not be negative; got {self.epsilon!r}.")
+
+    def gammas(self) -> Array:
+        """The widths of the loop, largest first, by the repeated division that the loop does."""
+        gammas = []
+        gamma = self.gamma_0
+        while gamma > self.gamma_stop:
+            gammas.append(gamma)
+            gamma /= self.gamma_step
+        return np.array(gammas)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How far the shortcuts go. `tolerance` is the error that one linear solve may leave."""
+
+    tolerance: float
+    start: float  # the fall may start once crest <= start * smallest eigenvalue of S
+    ridge: float  # ... or at gamma >= ridge * the largest coefficient
+    in_weight: float  # decided in: d_j < in_weight * tau_j ...
+    in_ratio: float  # ... and |b_j| > in_ratio * gamma
+    out_crest: float  # decided out: crest_j > out_crest ...
+    out_ratio: float  # ... and |b_j| < out_ratio * gamma / gamma_step
+    patience: float  # early solves may err by (patience / strain)^3 times the tolerance
+
+
+# BOLD is right nearly always, and knows when it may not be: the engine bounds the error it carries,
+# and repeats with CAREFUL what it cannot vouch for.
+BOLD = Rules(
+    tolerance=3e-7,
+    start=0.1,
+    ridge=8.0,
+    in_weight=0.05,
+    in_ratio=4.0,
+    out_crest=4.0,
+    out_ratio=0.4,
+    patience=0.5,
+)
+CAREFUL = Rules(
+    tolerance=1e-9,
+    start=1e-2,
+    ridge=64.0,
+    in_weight=1e-3,
+    in_ratio=16.0,
+    out_crest=20.0,
+    out_ratio=0.1,
+    patience=0.1,
+)
+
+
+def late_start(
+    gammas: Array, alpha: Array, largest: Array, smallest: Array, rules: Rules
+) -> tuple[NDArray[np.intp], Mask]:
+    """Where each problem may enter `gammas`, and whether with b = 0 (else with least squares).
+
+    `largest` is the largest least-squares coefficient, `smallest` the least eigenvalue of ``X'X``.
+    While gamma is far above every coefficient, each step is a ridge regression with the same
+    penalty ``alpha / gamma^2`` for all; while that penalty is far below the smallest eigenvalue,
+    each step is least squares. Either way the loop forgets what came before.
+    """
+    from_ridge = rules.ridge * largest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_ols = np.sqrt(alpha / (rules.start * smallest))
+    from_zero = ~(from_ols < from_ridge)
+    latest = np.where(from_zero, from_ridge, from_ols)
+    index = np.searchsorted(-gammas, -latest, side="right") - 1
+    return np.maximum(index, 0), from_zero | (index <= 0)
+
+
+def decided(
+    b: Array, d: Array, width: Array, crest: Array, tau: Array, rules: Rules, gamma_step: float
+) -> tuple[Mask, Mask]:
+    """Coefficients that stay in, and those that stay out, whatever the rest of the fall brings.
+
+    In: the penalty on b_j is small beside what the data say and only shrinks from here. Out: b_j
+    lies below the next gamma while the penalty there exceeds what the data say, so it falls like
+    gamma^2 from here.
+    """
+    b2 = b * b
+    stays = (d < rules.in_weight * tau) & (b2 > rules.in_ratio**2 * width)
+    falls = (crest > rules.out_crest) & (b2 < (rules.out_ratio / gamma_step) ** 2 * width)
+    return stays, falls

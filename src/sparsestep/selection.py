@@ -1,0 +1,105 @@
+"""Choosing alpha: cross-validation, one standard error, information criteria. All on moments.
+
+A fold's validation error needs no row: for coefficients b and intercept a the fold's moments give
+``sum w (y - a - x'b)^2`` exactly (`Moments.rss`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from sparsestep.fitting import Settings, fit_alphas
+from sparsestep.moments import Moments
+
+__all__ = ["CRITERIA", "CVErrors", "criterion_path", "cross_validate"]
+
+Array = NDArray[np.float64]
+
+CRITERIA = ("aic", "bic", "ebic", "gic")
+
+
+@dataclass(frozen=True)
+class CVErrors:
+    """Validation errors of one target.
+
+    Attributes
+    ----------
+    mse : ndarray of shape (n_alphas, n_folds)
+        Mean squared error of each fold, weighted by the sample weights.
+    weights : ndarray of shape (n_folds,)
+        Weight of each fold: the sum of its sample weights.
+    """
+
+    mse: Array
+    weights: Array
+
+    @property
+    def mean(self) -> Array:
+        """The cross-validation error of each alpha."""
+        return np.asarray(np.average(self.mse, axis=1, weights=self.weights))
+
+    @property
+    def se(self) -> Array:
+        """Its standard error: the folds' standard deviation over the root of their number."""
+        n_folds = len(self.weights)
+        if n_folds == 1:
+            return np.full(len(self.mse), np.nan)
+        spread = (self.mse - self.mean[:, np.newaxis]) ** 2
+        return np.sqrt(np.average(spread, axis=1, weights=self.weights) / (n_folds - 1))
+
+    def best(self) -> int:
+        """Index of the smallest error; of equals the first, which is the largest alpha."""
+        return int(np.argmin(self.mean))
+
+    def best_within_one_se(self, n_nonzero: NDArray[np.intp]) -> int:
+        """Index of the sparsest model within one standard error of the best; of equals the best."""
+        best = self.best()
+        if np.isnan(self.se[best]):
+            return best
+        near = np.flatnonzero(self.mean <= self.mean[best] + self.se[best])
+        return int(near[np.lexsort((self.mean[near], n_nonzero[near]))[0]])
+
+
+def cross_validate(
+    train: Sequence[Moments], valid: Sequence[Moments], alphas: Array, settings: Settings
+) -> list[CVErrors]:
+    """The validation errors of each target: fit on each of `train`, judge by its `valid`."""
+    fits = fit_alphas(train, alphas, settings)
+    weights = np.array([fold.weight_sum for fold in valid])
+    n_targets = len(fits[0].coefs)
+    mse = np.empty((n_targets, len(alphas), len(valid)))
+    for k, (fit, fold) in enumerate(zip(fits, valid, strict=True)):
+        for t in range(n_targets):
+            rss = fold.target(t).rss(fit.coefs[t].T, fit.intercepts[t])
+            mse[t, :, k] = np.asarray(rss) / fold.weight_sum
+    return [CVErrors(errors, weights) for errors in mse]
+
+
+def criterion_path(criterion: str, rss: Array, n_nonzero: Array, n: float, m: int) -> Array:
+    """Information criterion of each model: ``n log(rss / n)`` plus a price for its k variables.
+
+    ======  =======================================
+    aic     2 k
+    bic     log(n) k
+    ebic    log(n) k + 2 log(m choose k)
+    gic     log(log n) log(m) k
+    ======  =======================================
+
+    (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.)
+    """
+    k = np.asarray(n_nonzero, dtype=np.float64)
+    log_n = np.log(max(n, 2.0))
+    if criterion == "aic":
+        price = 2.0 * k
+    elif criterion == "bic":
+        price = log_n * k
+    elif criterion == "ebic":
+        price = log_n * k + 2.0 * (gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1))
+    elif criterion == "gic":
+        price = np.log(max(log_n, np.e)) * np.log(max(m, np.e)) * k
+    else:
+        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}.")
+    return np.asarray(n * np.log(np.maximum(rss, np.finfo(np.float64).tiny) / n) + price)

@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from designs import KINDS, PAPER_ALPHAS, problem
+from sparsestep.engine import solve_all
+from sparsestep.equations import NormalEquations
+from sparsestep.reference import sparsestep_reference
+from sparsestep.schedule import Schedule
+
+
+def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):
+    """Coefficients of one target, a row per alpha."""
+    equations = NormalEquations(S, np.atleast_2d(q), np.atleast_2d(alphas))
+    coefs, _ = solve_all([equations], schedule or Schedule(), factor, n_jobs)
+    return coefs[0][0]
+
+
+def literally(S, q, alphas, schedule=None, factor=None):
+    settings = vars(schedule or Schedule())
+    return np.array(
+        [sparsestep_reference(S, q, a, penalty_factor=factor, **settings) for a in alphas]
+    )
+
+
+def is_fragile(S, q, alpha, expected, **settings):
+    """Whether the literal loop itself changes its support when its input moves by 1e-12."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = 1e-12 * rng.standard_normal(S.shape)
+        moved = sparsestep_reference(
+            S * (1 + noise + noise.T),
+            q * (1 + 1e-12 * rng.standard_normal(len(q))),
+            alpha,
+            **settings,
+        )
+        if np.any((moved != 0) != (expected != 0)):
+            return True
+    return False
+
+
+def compare(S, q, alphas, found, **settings):
+    """Count the fits that are fragile; fail on any other difference from the literal loop."""
+    fragile = 0
+    for alpha, b in zip(alphas, found, strict=True):
+        expected = sparsestep_reference(S, q, alpha, **settings)
+        if np.any((b != 0) != (expected != 0)):
+            assert is_fragile(S, q, alpha, expected, **settings), f"support differs at {alpha=}"
+            fragile += 1
+        elif not np.allclose(b, expected, rtol=1e-8, atol=0):
+            # On a nearly singular matrix the literal loop has fewer digits than that itself.
+            moved = sparsestep_reference(
+                S, q * (1 + 1e-13 * np.cos(np.arange(len(q)))), alpha, **settings
+            )
+            np.testing.assert_allclose(b, expected, atol=10 * np.abs(moved - expected).max())
+    return fragile
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    m=st.integers(1, 40),
+    rows_per_column=st.floats(1.2, 30),
+    seed=st.integers(0, 10**6),
+    which=st.integers(0, 100),
+)
+@example(kind="blocks", m=40, rows_per_column=1.2, seed=1, which=50)
+def test_engine_is_the_literal_loop(kind, m, rows_per_column, seed, which):
+    S, q = problem(kind, int(5 + rows_per_column * m), m, seed)
+    alphas = PAPER_ALPHAS[[which, (which + 37) % 101, (which + 71) % 101]]
+    assert compare(S, q, alphas, engine(S, q, alphas)) == 0
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    m=st.integers(1, 12),
+    seed=st.integers(0, 10**6),
+    log_alpha=st.floats(-12, 12),
+    schedule=st.builds(
+        Schedule,
+        gamma_0=st.sampled_from([1e6, 1e3, 10.0, 0.3]),
+        gamma_stop=st.sampled_from([1e-8, 1e-4, 1e-2, 1e-10]),
+        gamma_step=st.sampled_from([1.1, 1.5, 2.0, 5.0, 30.0]),
+        t_max=st.sampled_from([1, 2, 3, 7]),
+        epsilon=st.sampled_from([1e-7, 0.0, 1e-3]),
+    ),
+)
+def test_other_settings_give_the_literal_loop_too(kind, m, seed, log_alpha, schedule):
+    S, q = problem(kind, 60, m, seed)
+    alphas = np.array([2.0**log_alpha])
+    found = engine(S, q, alphas, schedule)
+    compare(S, q, alphas, found, **vars(schedule))
+
+
+@given(
+    m=st.integers(3, 15),
+    seed=st.integers(0, 10**6),
+    log_alpha=st.floats(-8, 12),
+    data=st.data(),
+)
+def test_penalty_factors(m, seed, log_alpha, data):
+    S, q = problem("constant", 100, m, seed)
+    values = st.sampled_from([0.0, 0.3, 1.0, 4.0, np.inf])
+    factor = np.array(data.draw(st.lists(values, min_size=m, max_size=m)))
+    alphas = np.array([2.0**log_alpha])
+    found = engine(S, q, alphas, factor=factor)
+    compare(S, q, alphas, found, penalty_factor=factor)
+    assert np.all(found[0][factor == 0] != 0)
+    assert np.all(found[0][np.isinf(factor)] == 0)
+
+
+@pytest.mark.parametrize("n", [5, 20, 39])
+def test_more_columns_than_rows(n):
+    S, q = problem("uncorrelated", n, 40, 3)
+    alphas = PAPER_ALPHAS[::10]
+    compare(S, q, alphas, engine(S, q, alphas))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exactness_slice(kind):
+    S, q = problem(kind, 700, 120, 5)
+    alphas = PAPER_ALPHAS[3::12]
+    assert compare(S, q, alphas, engine(S, q, PAPER_ALPHAS)[3::12]) == 0
+
+
+def test_nearly_collinear_columns():
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((400, 6))
+    X = np.repeat(base, 5, axis=1) + np.sqrt(0.001) * rng.standard_normal((400, 30))
+    X -= X.mean(axis=0)
+    y = X[:, ::7] @ np.ones(5) + rng.standard_normal(400)
+    S, q = X.T @ X, X.T @ (y - y.mean())
+    compare(S, q, PAPER_ALPHAS[::5], engine(S, q, PAPER_ALPHAS[::5]))
+
+
+def test_polynomial_features():
+    x = np.linspace(0.0, 1.0, 300)
+    X = x[:, None] ** np.arange(1, 8)
+    X -= X.mean(axis=0)
+    S, q = X.T @ X, X.T @ np.sin(6 * x)
+    assert np.linalg.cond(S) > 1e9
+    compare(S, q, PAPER_ALPHAS[::5], engine(S, q, PAPER_ALPHAS[::5]))
+
+
+def test_many_problems_together_are_each_alone():
+    problems = [problem(kind, 300, 20, 1) for kind in KINDS]
+    alphas = np.stack([PAPER_ALPHAS, 3 * PAPER_ALPHAS])
+    equations = [NormalEquations(S, np.stack([q, q[::-1]]), alphas) for S, q in problems]
+    together, _ = solve_all(equations, Schedule(), n_jobs=2)
+    for (S, q), coefs in zip(problems, together, strict=True):
+        for t, target in enumerate((q, q[::-1])):
+            alone = engine(S, target, alphas[t])
+            assert np.array_equal(alone != 0, coefs[t] != 0)
+            np.testing.assert_allclose(coefs[t], alone, rtol=1e-9)
+
+
+def test_constant_column_and_constant_target():
+    S, q = problem("uncorrelated", 100, 5, 0)
+    S[2, :] = S[:, 2] = q[2] = 0.0
+    found = engine(S, q, PAPER_ALPHAS)
+    assert np.all(found[:, 2] == 0)
+    compare(S, q, PAPER_ALPHAS, found)
+    assert not engine(S, np.zeros(5), PAPER_ALPHAS).any()
+
+
+def test_no_columns():
+    assert engine(np.zeros((0, 0)), np.zeros(0), PAPER_ALPHAS).shape == (101, 0)
+
+
+def test_alpha_zero_is_least_squares_of_least_norm():
+    S, q = problem("uncorrelated", 100, 8, 0)
+    np.testing.assert_allclose(engine(S, q, [0.0])[0], np.linalg.solve(S, q), rtol=1e-12)
+    S, q = problem("uncorrelated", 6, 8, 0)
+    np.testing.assert_allclose(
+        engine(S, q, [0.0])[0], np.linalg.pinv(S, hermitian=True) @ q, rtol=1e-6
+    )
