@@ -34,11 +34,16 @@ Index = NDArray[np.intp]
 # Below this reciprocal condition number single precision is too coarse to iterate in ...
 _SINGLE = 1e-4
 # ... and below this the inverse is of no use at all.
-_INVERTIBLE = 1e-13
+_INVERTIBLE = 1e-9
+# What a column keeps beside nearly collinear ones, where the inverse cannot tell.
+_LEFT_BY_COLLINEAR = 1e-3
 # The dual form converges a little faster at the same number of columns seen.
 _DUAL_BONUS = 3
 _MOST_ITERATIONS = 200
 _MOST_REFINEMENTS = 6
+# The rate of convergence is measured over this many iterations, and believed up to a point.
+_MEMORY = 4
+_SLOWEST = 0.01
 # A round of iterations in single precision brings the error down by this factor, and no further.
 _REACH = 1e-5
 
@@ -85,7 +90,7 @@ class GramFamily:
             self.tau[k] = 1.0 / np.diag(P)
             self.smallest[k] = 1.0 / _largest_eigenvalue(P)
         else:
-            self.tau[k], self.smallest[k] = 1.0, 0.0
+            self.tau[k], self.smallest[k] = _LEFT_BY_COLLINEAR, 0.0
 
     def solve(
         self,
@@ -254,34 +259,40 @@ class _Systems:
         u = np.zeros_like(d)
         dv = d * v
         energy = np.vecdot(residual, dv if self.dual else v)
+        past = [energy]
         for iteration in range(_MOST_ITERATIONS):
             met, other = (dv, v) if self.dual else (v, dv)
             Av = by_gram(gram, met, matrices)
             Av += other
-            length = _ratio(energy, np.vecdot(met, Av))
+            length = _ratio(energy, np.vecdot(met, Av))[:, np.newaxis]
             step = length * v
             u += step
             Av *= length
             residual -= Av
             np.multiply(damping, residual, out=step)
             size = np.multiply(step, weight, out=Av)
-            done = np.vecdot(size, size) <= bound
+            dstep = d * step
+            energy, before = np.vecdot(residual, dstep if self.dual else step), energy
+            past = [*past[-_MEMORY:], energy]
+            # Where convergence is slow the steps still to come add up: 1 / (1 - rate) times this one.
+            rate = _ratio(energy, past[0]) ** (0.5 / (len(past) - 1))
+            rest = np.reciprocal(np.maximum(1 - rate, _SLOWEST))
+            done = np.vecdot(size, size) * rest**2 <= bound
             last = iteration == _MOST_ITERATIONS - 1
             # Leaving costs a copy of every array: wait until a good part of the rows may leave.
             if last or 4 * np.count_nonzero(done) >= len(done):
                 out = np.ones_like(done) if last else done
-                error[rows[out]] = step[out]
+                error[rows[out]] = step[out] * rest[out, np.newaxis]
                 solution[rows[out]] = u[out] + step[out]
                 converged[rows[done]] = True
                 if out.all():
                     break
                 stay = ~out
-                rows, gram, bound, energy = rows[stay], gram[stay], bound[stay], energy[stay]
+                rows, gram, bound = rows[stay], gram[stay], bound[stay]
+                energy, before, past = energy[stay], before[stay], [e[stay] for e in past]
                 d, damping, weight, residual = d[stay], damping[stay], weight[stay], residual[stay]
-                u, v, dv, step = u[stay], v[stay], dv[stay], step[stay]
-            dstep = d * step
-            energy, before = np.vecdot(residual, dstep if self.dual else step), energy
-            turn = _ratio(energy, before)
+                u, v, dv, step, dstep = u[stay], v[stay], dv[stay], step[stay], dstep[stay]
+            turn = _ratio(energy, before)[:, np.newaxis]
             v *= turn
             v += step
             dv *= turn
@@ -320,6 +331,6 @@ def by_gram(gram: Index, rows: Floats, matrices: Floats) -> Floats:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """The quotients as a column, 0 where a row has nothing left to do."""
+    """The quotients, 0 where a row has nothing left to do."""
     out = np.zeros_like(numerator)
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)[:, np.newaxis]
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)
