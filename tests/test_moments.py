@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import sparsestep.moments as module
-from sparsestep import Moments
+from sparsestep import Moments, one_pass
 from sparsestep.moments import MomentsFileError, leave_one_out
+from sparsestep.threads import blas
 
 
 def exact(X, y, w=None):
@@ -171,7 +171,7 @@ def test_an_offset_in_a_full_column_of_a_sparse_matrix_leaves_six_digits():
 def test_a_drifting_mean_loses_no_digits(monkeypatch, weighted):
     # Small blocks, so that the shift must move many times; and once it must be given up, where
     # the first rows weigh next to nothing and lie far away.
-    monkeypatch.setattr(module, "_block_rows", lambda columns: 8)
+    monkeypatch.setattr(one_pass, "_block_rows", lambda columns: 8)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3)) + np.linspace(0, 1e6, 400)[:, None] ** [0, 1, 2]
     y = X[:, 1] + rng.normal(size=400)
@@ -293,6 +293,27 @@ def test_thin_moments_make_no_square_matrix():
     tracemalloc.stop()
     assert train.is_thin
     assert peak < 20 * X.nbytes < m * m * 8 / 20
+
+
+@pytest.mark.parametrize("n", [60, 3], ids=["dense", "thin"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_one_of_several_targets_is_as_if_it_were_alone(n, convert):
+    rng = np.random.default_rng(0)
+    X, Y, w = rng.normal(size=(n, 5)), rng.normal(size=(n, 3)), rng.uniform(1, 2, n)
+    moments = Moments.from_data(convert(X), Y, w, feature_names=list("abcde"))
+    coef = rng.normal(size=5)
+    for t in range(3):
+        one = moments.target(t)
+        assert one.is_thin == moments.is_thin == (n < 5)
+        assert (one.n_samples, one.feature_names) == (n, tuple("abcde"))
+        assert isinstance(one.mean_y, float) and one.xty.shape == (5,)
+        assert_moments(one, exact(X, Y[:, t], w))
+        residual = Y[:, t] - X @ coef
+        want = w @ (residual - np.average(residual, weights=w)) ** 2
+        assert abs(one.rss(coef) - want) <= 1e-12 * want
+        A, b = one.compress()
+        assert b.ndim == 1 and np.allclose(A.T @ b, one.xty, rtol=1e-12, atol=1e-12)
+    assert moments.mean_y.shape == (3,)
 
 
 # -- rss and compress --------------------------------------------------------------------------
@@ -562,27 +583,27 @@ def test_large_data_are_summed_in_threads_and_give_the_same(monkeypatch):
     X, y = rng.normal(size=(3000, 5)) + 7.0, rng.normal(size=3000)
     ids = rng.integers(0, 3, 3000)
     ran_in = set()
-    add = module._Sums.add
+    add = one_pass._DenseSums.add
 
     def spy(self, *block):
         ran_in.add(threading.current_thread())
         return add(self, *block)
 
-    monkeypatch.setattr(module._Sums, "add", spy)
+    monkeypatch.setattr(one_pass._DenseSums, "add", spy)
     small = Moments.from_data(X, y)
-    monkeypatch.setattr(module, "STRIPE_ELEMENTS", 1)
+    monkeypatch.setattr(one_pass, "STRIPE_ELEMENTS", 1)
     assert_moments(Moments.from_data(X, y), as_dict(small), rtol=1e-13)
     assert_moments(Moments.merge(Moments.from_folds(X, y, ids)), as_dict(small), rtol=1e-13)
-    if max(pool["num_threads"] for pool in module._blas().info()) > 1:
+    if max(pool["num_threads"] for pool in blas().info()) > 1:
         assert len(ran_in) > 1
-    before = [pool["num_threads"] for pool in module._blas().info()]
+    before = [pool["num_threads"] for pool in blas().info()]
     threads = [threading.Thread(target=Moments.from_data, args=(X, y)) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [pool["num_threads"] for pool in module._blas().info()] == before
-    with module._blas().limit(limits=1):
+    assert [pool["num_threads"] for pool in blas().info()] == before
+    with blas().limit(limits=1):
         alone = Moments.from_data(X, y)
     assert np.array_equal(alone.xtx, Moments.from_data(X, y).xtx)
 

@@ -1,0 +1,141 @@
+"""Sums in a file: NumPy's ``.npz`` with a format name and version, checked when read.
+
+Nothing in a file is executed, and a file is written completely or not at all.
+"""
+
+import os
+import uuid
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.sums import Sums
+from sparsestep.thin import DenseRows
+
+__all__ = ["MomentsFileError", "read", "write"]
+
+Array = NDArray[np.float64]
+
+FORMAT = "sparsestep moments"
+VERSION = 1
+
+
+class MomentsFileError(ValueError):
+    """A file is not a moments file that this version can read."""
+
+
+class _Unreadable(Exception):
+    """Why a file cannot be read, to follow its name in a sentence."""
+
+
+def write(path: str | os.PathLike[str], sums: Sums) -> None:
+    """Write sums to a file of exactly this name; thin ones as their dense rows."""
+    target = Path(path)
+    arrays: dict[str, Any] = {
+        "format": np.array(FORMAT),
+        "version": np.array(VERSION),
+        "n_samples": np.array(sums.n_samples),
+        "weight_sum": np.array(sums.weight_sum),
+        "mean_x": sums.mean_x,
+        "mean_y": sums.mean_y,
+        "flat_y": np.array(sums.flat_y),
+        "xty": sums.xty,
+        "yty": sums.yty,
+        "diag": sums.diag,
+    }
+    # Always there: a damaged directory of the archive must not look like a table without names.
+    arrays["feature_names"] = np.array(sums.names or (), dtype=np.str_)
+    arrays["has_names"] = np.array(sums.names is not None)
+    if sums.pieces is None:
+        arrays["xtx"] = sums.xtx
+    else:
+        rows = sums.kept_rows()
+        arrays["rows"], arrays["targets"] = rows.A, rows.y
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"The folder {target.parent} for the moments does not exist.")
+    # Not tempfile: its files are private, and moments are made to be handed on.
+    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            np.savez(file, **arrays)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> Sums:
+    """Read what `write` wrote; `MomentsFileError` for anything else."""
+    with open(path, "rb") as file:
+        try:
+            if not zipfile.is_zipfile(file):
+                raise _Unreadable("is not a moments file, or is cut short")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                return _from_archive(archive)
+        except _Unreadable as error:
+            raise MomentsFileError(f"{os.fspath(path)} {error}.") from error.__cause__
+        except Exception as error:
+            # zipfile and NumPy answer damage with a dozen kinds of exception.
+            raise MomentsFileError(f"{os.fspath(path)} is damaged: {error}") from error
+
+
+def _from_archive(archive: Any) -> Sums:
+    """Sums from an open ``.npz`` archive, every array checked against the others."""
+    if "format" not in archive or str(archive["format"]) != FORMAT:
+        raise _Unreadable("is a NumPy file but does not hold moments")
+    version = int(archive["version"])
+    if version > VERSION:
+        raise _Unreadable(
+            f"has format version {version}, newer than {VERSION}, the newest that this "
+            "sparsestep reads; update sparsestep"
+        )
+    if version < 1:
+        raise _Unreadable(f"is damaged: its format version is {version}")
+    m, k = archive["xty"].shape
+
+    def array(name: str, *shape: int) -> Array:
+        values = archive[name]
+        if values.dtype != np.float64 or values.shape != shape:
+            raise _Unreadable(
+                f"is damaged: {name} has type {values.dtype} and shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise _Unreadable(f"is damaged: {name} has values that are not finite")
+        return np.asarray(values, order="C")
+
+    names: tuple[str, ...] | None = None
+    if bool(archive["has_names"]):
+        names = tuple(str(name) for name in archive["feature_names"])
+        if len(names) != m:
+            raise _Unreadable(f"is damaged: {len(names)} names for {m} columns")
+    xtx, pieces = None, None
+    if "xtx" in archive:
+        xtx = array("xtx", m, m)
+        if not np.array_equal(xtx, xtx.T):
+            raise _Unreadable("is damaged: xtx is not symmetric")
+    else:
+        n = len(archive["rows"])
+        pieces = (DenseRows(array("rows", n, m), array("targets", n, k)),)
+    sums = Sums(
+        n_samples=int(archive["n_samples"]),
+        weight_sum=float(array("weight_sum")),
+        mean_x=array("mean_x", m),
+        mean_y=array("mean_y", k),
+        xtx=xtx,
+        pieces=pieces,
+        xty=array("xty", m, k),
+        yty=array("yty", k),
+        diag=array("diag", m),
+        names=names,
+        flat_y=bool(archive["flat_y"]),
+    )
+    if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
+        raise _Unreadable("is damaged: its counts contradict each other")
+    if xtx is not None and not np.array_equal(np.diagonal(xtx), sums.diag):
+        raise _Unreadable("is damaged: diag is not the diagonal of xtx")
+    if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
+        raise _Unreadable("is damaged: a sum of squares is negative")
+    return sums

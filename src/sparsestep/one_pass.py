@@ -1,0 +1,379 @@
+"""One pass over the rows of a table, in blocks: the sums of each of its folds.
+
+Dense blocks are centred in a buffer and multiplied, sparse blocks are multiplied as they are, and
+folds of fewer rows than columns keep their rows.
+"""
+
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsestep.partition import contiguous_folds
+from sparsestep.sums import SMALLEST_SQUARES, OutOfRange, Sums, combine, merge
+from sparsestep.table import BLOCK_BYTES, Table
+from sparsestep.thin import DenseRows, Piece, SparseRows, centred
+from sparsestep.threads import side_by_side
+
+__all__ = ["fold_sums"]
+
+Array = NDArray[np.float64]
+
+# Row ranges summed side by side. A constant, so that the sums do not depend on the thread count.
+STRIPES = 8
+# Below this many numbers starting threads costs more than it saves; above this many columns one
+# product keeps all cores busy by itself.
+STRIPE_ELEMENTS = 1 << 23
+STRIPE_COLUMNS = 256
+# Below this share of stored entries sparse products beat dense ones on blocks made dense.
+SPARSE_DENSITY = 0.04
+
+
+def _block_rows(columns: int) -> int:
+    """Rows of a block: as fit the cache, but enough to outweigh the pass over the sums."""
+    return max(BLOCK_BYTES // (8 * (columns + 1)), 512)
+
+
+class _DenseSums:
+    """Sums of squares and products of z = (x, y, 1) about a shift that follows the mean.
+
+    The ones make the last row of z'z the sums of z, so one product gives all moments. The centred
+    sums are G - t t'/W, with t the sums about the shift. Digits are lost only where t^2/W is
+    close to G, so that is looked at after each block: above a half, the shift moves to the mean.
+    """
+
+    def __init__(self, data: Table, scratch: "_Scratch") -> None:
+        self.data, self.scratch = data, scratch
+        self.closed: list[Sums] = []
+        self.n = 0
+        self.weight = 0.0
+        self.shift = np.zeros(0)
+        self.G = np.zeros((0, 0))
+
+    def add(self, X: Any, y: NDArray[Any], w: Array | None) -> None:
+        """Add a block of rows."""
+        if len(y) == 0:
+            return
+        X = X.toarray() if sp.issparse(X) else X
+        z = self.scratch.rows(len(y), X)
+        if self.n == 0:
+            self.shift = self._mean(z, X, y, w)
+        self._centre(z, X, y, w)
+        weight = float(len(y)) if w is None else float(w.sum())
+        G = np.matmul(z.T, z, out=self.scratch.product)
+        if self.n == 0:
+            self.G = G.copy()
+        else:
+            t = self.G[-1] + G[-1]
+            size = np.diagonal(self.G) + np.diagonal(G)
+            drift = t[:-1] ** 2 / (self.weight + weight) / np.where(size[:-1] > 0, size[:-1], 1.0)
+            if drift.max(initial=0.0) > 0.99:
+                # The rows so far weigh next to nothing and their mean is far from this block's.
+                self.closed.append(self._about_mean())
+                self.n, self.weight = 0, 0.0
+                self.shift = self._mean(z, X, y, w)
+                self._centre(z, X, y, w)
+                self.G = np.matmul(z.T, z)
+            else:
+                self.G += G
+                if drift.max(initial=0.0) > 0.5:
+                    self._move(self.weight + weight)
+        self.n += len(y)
+        self.weight += weight
+
+    def _mean(self, z: Array, X: Any, y: NDArray[Any], w: Array | None) -> Array:
+        """Mean of a block, exact for a constant column: first row + mean difference from it."""
+        first = np.concatenate([X[0], y[0]], dtype=np.float64)
+        self.shift = first
+        self._centre(z, X, y, None)
+        p = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
+        return np.asarray(first + p @ z[:, :-1])
+
+    def _centre(self, z: Array, X: Any, y: NDArray[Any], w: Array | None) -> None:
+        """Fill z = sqrt(w) (x - shift, y - shift, 1)."""
+        m = self.data.m
+        np.subtract(X, self.shift[:m], out=z[:, :m])
+        np.subtract(y, self.shift[m:], out=z[:, m:-1])
+        z[:, -1] = 1.0
+        if w is not None:
+            z *= np.sqrt(w)[:, None]
+
+    def _move(self, weight: float) -> None:
+        """Shift to the mean: G -= t t'/W."""
+        step = self.G[-1, :-1] / weight
+        u = self.G[-1, :-1] / np.sqrt(weight)
+        self.G[:-1, :-1] -= np.multiply.outer(u, u)
+        self.G[-1, :-1] = self.G[:-1, -1] = 0.0
+        self.shift = self.shift + step
+
+    def _about_mean(self) -> Sums:
+        """Sums of the rows since the last closing."""
+        self._move(self.weight)
+        return _dense_sums(self.data, self.n, self.weight, self.shift, self.G[:-1, :-1])
+
+    def finish(self) -> Sums:
+        """Sums of all rows added."""
+        if self.n == 0:
+            return Sums.empty(self.data.m, self.data.k, self.data.names, self.data.flat_y)
+        return merge([*self.closed, self._about_mean()])
+
+
+def _dense_sums(data: Table, n: int, weight: float, mean: Array, C: Array) -> Sums:
+    """Sums from the centred sums C of (x, y)."""
+    m = data.m
+    xtx = np.ascontiguousarray(C[:m, :m])
+    return Sums(
+        n_samples=n,
+        weight_sum=weight,
+        mean_x=mean[:m].copy(),
+        mean_y=mean[m:].copy(),
+        xtx=xtx,
+        pieces=None,
+        xty=C[:m, m:].copy(),
+        yty=np.diagonal(C)[m:].copy(),
+        diag=np.diagonal(xtx).copy(),
+        names=data.names,
+        flat_y=data.flat_y,
+    )
+
+
+class _Scratch:
+    """Memory for one centred block and its product, used again for every block."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.memory = np.empty(0)
+
+    @cached_property
+    def product(self) -> Array:
+        """Room for z'z, taken only when there are dense sums."""
+        return np.empty((self.columns, self.columns))
+
+    def rows(self, r: int, like: Any) -> Array:
+        """An (r, columns) array in the order of the data, which is how it is written fastest."""
+        if self.memory.size < r * self.columns:
+            self.memory = np.empty(r * self.columns)
+        flat = self.memory[: r * self.columns]
+        if abs(like.strides[0]) < abs(like.strides[1]):
+            return flat.reshape(self.columns, r).T
+        return flat.reshape(r, self.columns)
+
+
+class _SparseSums:
+    """The same sums from sparse products, for data with few stored entries.
+
+    Centring by algebra, G - t t'/W in each block, is safe here: a column with a share p of entries
+    that are not zero has mean^2/variance of at most p/(1 - p). The exception is a column without
+    any zero; such columns are shifted by their first value.
+    """
+
+    def __init__(self, data: Table, offset: Array) -> None:
+        self.data, self.offset = data, offset
+        self.total = Sums.empty(data.m, data.k, data.names, data.flat_y)
+
+    def add(self, X: Any, y: NDArray[Any], w: Array | None) -> None:
+        """Add a block of rows."""
+        if len(y) == 0:
+            return
+        m = self.data.m
+        root = np.ones(len(y)) if w is None else np.sqrt(w)
+        weight = float(len(y)) if w is None else float(w.sum())
+        values = X.data - self.offset[X.indices]
+        values *= np.repeat(root, np.diff(X.indptr))
+        Z = sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+        y0 = np.asarray(y[0], dtype=np.float64)
+        y0 = y0 + ((root**2) @ (y - y0)) / weight
+        yc = (y - y0) * root[:, None]
+        C = np.empty((m + self.data.k,) * 2)
+        C[:m, :m] = (Z.T @ Z).toarray()
+        C[:m, m:] = Z.T @ yc
+        C[m:, :m] = C[:m, m:].T
+        C[m:, m:] = yc.T @ yc
+        t = np.concatenate([Z.T @ root, yc.T @ root])
+        u = t / np.sqrt(weight)
+        C -= np.multiply.outer(u, u)
+        mean = np.concatenate([self.offset, y0]) + t / weight
+        block = _dense_sums(self.data, len(y), weight, mean, C)
+        self.total = combine(self.total, block, overwrite=True)
+
+    def finish(self) -> Sums:
+        """Sums of all rows added."""
+        return self.total
+
+
+def _thin(data: Table, X: Any, y: NDArray[Any], w: Array | None) -> Sums:
+    """Sums of fewer rows than columns, which keep the centred rows."""
+    n = len(y)
+    if n == 0:
+        return Sums.empty(data.m, data.k, data.names, data.flat_y)
+    root = np.ones(n) if w is None else np.sqrt(w)
+    weight = float(n) if w is None else float(w.sum())
+    p = root**2 / weight
+    mean_y, yc = centred(y, root, p)
+    piece: Piece
+    if sp.issparse(X):
+        X = sp.csr_array(X, dtype=np.float64)
+        mean_x = np.asarray(X.T @ p)
+        piece = SparseRows(X, root, mean_x, yc)
+        squares = X.multiply(X).T @ p
+        # Where no entry is zero the algebra may cancel; those columns are summed as columns.
+        diag = weight * np.maximum(squares - mean_x**2, 0.0)
+        full = np.flatnonzero(np.bincount(X.indices, minlength=data.m) == n)
+        if len(full):
+            mean_x[full], A = centred(X[:, full].toarray(), root, p)
+            diag[full] = np.einsum("ij,ij->j", A, A)
+    else:
+        mean_x, A = centred(X, root, p)
+        piece = DenseRows(A, yc)
+        diag = np.einsum("ij,ij->j", A, A)
+    return Sums(
+        n_samples=n,
+        weight_sum=weight,
+        mean_x=mean_x,
+        mean_y=mean_y,
+        xtx=None,
+        # A single row is its own mean: nothing is left of it.
+        pieces=(piece,) if n > 1 else (),
+        xty=piece.transposed_dot(yc),
+        yty=np.einsum("ij,ij->j", yc, yc),
+        diag=diag,
+        names=data.names,
+        flat_y=data.flat_y,
+    )
+
+
+class _ThinRows:
+    """Collects the rows of a fold that has fewer of them than columns."""
+
+    def __init__(self, data: Table) -> None:
+        self.data = data
+        self.blocks: list[tuple[Any, NDArray[Any], Array | None]] = []
+
+    def add(self, X: Any, y: NDArray[Any], w: Array | None) -> None:
+        """Keep a block of rows."""
+        if len(y):
+            self.blocks.append((X, y, w))
+
+    def finish(self) -> Sums:
+        """Sums of all rows kept."""
+        if not self.blocks:
+            return Sums.empty(self.data.m, self.data.k, self.data.names, self.data.flat_y)
+        if len(self.blocks) == 1:
+            return _thin(self.data, *self.blocks[0])
+        X, y, w = zip(*self.blocks, strict=True)
+        stack = sp.vstack if sp.issparse(X[0]) else np.concatenate
+        weights = None if w[0] is None else np.concatenate(w)
+        return _thin(self.data, stack(X), np.concatenate(y), weights)
+
+
+class _Plan:
+    """What kind of sums each fold of the data gets, and in blocks of how many rows."""
+
+    def __init__(self, data: Table, rows_in_fold: NDArray[np.intp]) -> None:
+        self.data = data
+        self.thin = rows_in_fold < data.m
+        self.offset: Array | None = None
+        self.rows = _block_rows(data.m + data.k)
+        X = data.X
+        if sp.issparse(X) and X.nnz < SPARSE_DENSITY * data.n * data.m:
+            self.offset = np.zeros(data.m)
+            full = np.flatnonzero(np.bincount(X.indices, minlength=data.m) == data.n)
+            if len(full):
+                self.offset[full] = X[[0]][:, full].toarray()[0]
+            self.rows = max(BLOCK_BYTES * data.n // (12 * max(X.nnz, 1)), data.m, 1)
+
+    def sums(self, fold: int, scratch: _Scratch) -> "_DenseSums | _SparseSums | _ThinRows":
+        """An empty collector for one fold."""
+        if self.thin[fold]:
+            return _ThinRows(self.data)
+        if self.offset is not None:
+            return _SparseSums(self.data, self.offset)
+        return _DenseSums(self.data, scratch)
+
+    def stripes(self, a: int, b: int) -> list[tuple[int, int]]:
+        """Rows a to b in ranges that are summed side by side."""
+        m = self.data.m
+        if (b - a) * m < STRIPE_ELEMENTS or m > STRIPE_COLUMNS or self.thin.any():
+            return [(a, b)]
+        edges = np.linspace(a, b, STRIPES + 1).astype(int).tolist()
+        return list(pairwise(edges))
+
+
+def fold_sums(data: Table, ids: NDArray[np.intp] | None, count: int) -> list[Sums]:
+    """Sums of each fold, checked; of all rows if `ids` is None."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+        try:
+            folds = _summed(data, ids, count)
+        except OutOfRange:
+            data.require_finite()
+            raise
+        # A value that is not finite makes some of its column's sums so, which costs nothing to see.
+        if not all(fold.is_finite() for fold in folds):
+            largest = data.require_finite()
+            raise data.too_large(largest)
+    small = np.array([np.concatenate([fold.diag, fold.yty]) for fold in folds])
+    small = small.reshape(count, data.m + data.k) < SMALLEST_SQUARES
+    if small.any():
+        data.require_constant(small, ids)
+    return folds
+
+
+def _summed(data: Table, ids: NDArray[np.intp] | None, count: int) -> list[Sums]:
+    """Sums of each fold."""
+    w = data.weight
+    if ids is None:
+        rows_in_fold = np.array([data.n_active])
+        bounds: list[tuple[int, int]] | None = [(0, data.n)]
+    else:
+        active = ids if w is None else ids[w > 0]
+        rows_in_fold = np.bincount(active, minlength=count)
+        bounds = contiguous_folds(ids, count)
+    plan = _Plan(data, rows_in_fold)
+
+    def contiguous(task: tuple[int, int, int]) -> Sums:
+        fold, a, b = task
+        sums = plan.sums(fold, _Scratch(data.m + data.k + 1))
+        rows = max(b - a, 1) if plan.thin[fold] else plan.rows
+        for i in range(a, b, rows):
+            sums.add(*data.block(i, min(i + rows, b)))
+        return sums.finish()
+
+    def scattered(task: tuple[int, int]) -> list[Sums]:
+        a, b = task
+        assert ids is not None
+        scratch = _Scratch(data.m + data.k + 1)
+        sums = [plan.sums(fold, scratch) for fold in range(count)]
+        # Each fold's share of the block should itself be about a block.
+        rows = plan.rows * min(count, STRIPES)
+        for i in range(a, b, rows):
+            stop = min(i + rows, b)
+            X, y, weight = data.X[i:stop], data.y[i:stop], None if w is None else w[i:stop]
+            here = ids[i:stop] if weight is None else np.where(weight > 0, ids[i:stop], count)
+            order = np.argsort(here, kind="stable")
+            edges = np.searchsorted(here[order], np.arange(count + 1))
+            for fold in np.flatnonzero(np.diff(edges)):
+                rows_of = order[edges[fold] : edges[fold + 1]]
+                part = None if weight is None else weight[rows_of]
+                sums[fold].add(_take(X, rows_of), y[rows_of], part)
+        return [each.finish() for each in sums]
+
+    if bounds is None:
+        parts = side_by_side(scattered, plan.stripes(0, data.n))
+        return [merge(pieces) for pieces in zip(*parts, strict=True)]
+    tasks = [(fold, *ends) for fold, (a, b) in enumerate(bounds) for ends in plan.stripes(a, b)]
+    pieces: list[list[Sums]] = [[] for _ in range(count)]
+    for task, sums in zip(tasks, side_by_side(contiguous, tasks), strict=True):
+        pieces[task[0]].append(sums)
+    return [merge(fold) for fold in pieces]
+
+
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a block, in the order of its memory."""
+    if not sp.issparse(X) and X.flags.f_contiguous:
+        return np.take(X.T, rows, axis=1).T
+    if not sp.issparse(X) and abs(X.strides[0]) < abs(X.strides[1]):
+        return X.T[:, rows].T
+    return X[rows]

@@ -1,0 +1,60 @@
+"""Independent tasks side by side, each with one thread of linear algebra."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["blas", "side_by_side"]
+
+# Fewer tasks than this leave some threads idle at the end; linear algebra then uses them better.
+FEWEST_TASKS = 8
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+_limit_lock = threading.Lock()
+_limit_users = 0
+_limit: Any = None
+
+
+@cache
+def blas() -> Any:
+    """Handle on the threads of NumPy's linear algebra."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Linear algebra in one thread per caller, as several callers at once are quickest.
+
+    The limit holds for the whole process, so the last of overlapping callers lifts it: each lifting
+    its own would leave the limit of whoever came first in place for ever.
+    """
+    global _limit_users, _limit
+    with _limit_lock:
+        if _limit_users == 0:
+            _limit = blas().limit(limits=1)
+        _limit_users += 1
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _limit_users -= 1
+            if _limit_users == 0:
+                _limit.restore_original_limits()
+
+
+def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+    """The function of each task, side by side in as many threads as linear algebra may use."""
+    threads = 1
+    if len(tasks) >= FEWEST_TASKS:
+        threads = max((pool["num_threads"] for pool in blas().info()), default=1)
+    if threads == 1:
+        return [function(task) for task in tasks]
+    with _one_blas_thread(), ThreadPoolExecutor(min(threads, len(tasks))) as pool:
+        return list(pool.map(function, tasks))
