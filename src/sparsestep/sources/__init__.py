@@ -1,0 +1,127 @@
+"""Rows from anywhere to moments: files of any size, frames, Dask and Spark."""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+from sparsestep.moments import Moments
+from sparsestep.sources.checks import DroppedRowsWarning, comes_from, folds_and_seed, load
+
+__all__ = ["DroppedRowsWarning", "read_moments"]
+
+
+@overload
+def read_moments(
+    source: Any,
+    target: str,
+    *,
+    features: Sequence[str] | None = ...,
+    weight: str | None = ...,
+    folds: None = ...,
+    seed: int = ...,
+    progress: bool = ...,
+    drop_missing: bool = ...,
+) -> Moments: ...
+@overload
+def read_moments(
+    source: Any,
+    target: str,
+    *,
+    features: Sequence[str] | None = ...,
+    weight: str | None = ...,
+    folds: int,
+    seed: int = ...,
+    progress: bool = ...,
+    drop_missing: bool = ...,
+) -> list[Moments]: ...
+def read_moments(
+    source: Any,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    folds: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+    drop_missing: bool = False,
+) -> Moments | list[Moments]:
+    """Moments of a table of any size, in one pass and in bounded memory.
+
+    The rows are read in batches, only the columns asked for, while the products of the rows before
+    are computed; what comes out is as large for a trillion rows as for a thousand. Hand it to
+    ``fit_moments`` of an estimator, or `save` it.
+
+    Parameters
+    ----------
+    source : path, list of paths, or table
+        A Parquet, CSV (also ``.tsv``, and compressed) or Arrow IPC file; a glob; a folder, read
+        with all below it, in which folders named ``key=value`` give columns; a list of these; an
+        address such as ``s3://bucket/folder``; a pyarrow Dataset, Table or RecordBatchReader; a
+        pandas or polars frame, or any other object with ``__arrow_c_stream__``; a Dask frame, on
+        whatever client is active; a Spark frame.
+    target : str
+        Name of the column to explain.
+    features : list of str, optional
+        Names of the columns to explain it with, in the order of the coefficients. All others if
+        None. Numbers and booleans; decimals become doubles.
+    weight : str, optional
+        Name of a column of weights. A whole number w counts as w copies of the row.
+    folds : int, optional
+        Return a list of this many moments, one for each part of a random partition of the rows,
+        as ``SparseStepCV.fit_moments`` takes it.
+    seed : int, default 0
+        The same rows in the same order with the same seed are in the same folds: whatever the
+        number and size of files and batches. In Dask and Spark this holds for the same partitions.
+    progress : bool, default False
+        Show rows, rows per second and the time left on standard error. Dask shows its own bar
+        if no client is active; otherwise Dask and Spark have their dashboards.
+    drop_missing : bool, default False
+        Leave out rows with a missing value in a column that is read, count them, and say so in a
+        `DroppedRowsWarning`. An infinity is an error all the same.
+
+    Returns
+    -------
+    Moments, or list of Moments if `folds` is given
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or none that matches.
+    TypeError
+        If a column holds text, dates or anything else that is not a number.
+    ValueError
+        If a column is not there, or a value is missing or infinite; the message names the file,
+        the column and the row, counted from 0 within the file without its header.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> from sparsestep import read_moments
+    >>> table = pa.table({"size": [1.0, 2.0, 4.0], "old": [True, False, False], "price": [1, 3, 4]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pa.parquet.write_table(table, os.path.join(folder, "part-0.parquet"))
+    ...     pa.parquet.write_table(table, os.path.join(folder, "part-1.parquet"))
+    ...     moments = read_moments(folder, "price")
+    >>> moments
+    Moments(n_samples=6, n_features=2)
+    >>> moments.feature_names
+    ('size', 'old')
+    """
+    folds, seed = folds_and_seed(folds, seed)
+    load("pyarrow")
+    if comes_from(source, "dask", "dask_expr"):
+        from sparsestep.sources.dask import moments_of
+    elif comes_from(source, "pyspark"):
+        from sparsestep.sources.spark import moments_of
+    else:
+        from sparsestep.sources.arrow import moments_of
+    return moments_of(
+        source,
+        target,
+        features=features,
+        weight=weight,
+        folds=folds,
+        seed=seed,
+        progress=progress,
+        drop_missing=drop_missing,
+    )

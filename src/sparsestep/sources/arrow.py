@@ -1,0 +1,476 @@
+"""Files, Arrow streams and frames in memory: read in batches of rows, summed while more are read.
+
+Three things keep the memory bounded whatever the number of rows: only the columns asked for are
+read; batches hold a fixed number of bytes; and no more than a few of them exist at a time. pyarrow
+reads ahead in its own threads while ours compute the products of the rows before.
+"""
+
+import glob
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
+import pyarrow.fs
+import pyarrow.parquet as pq
+
+from sparsestep.moments import Moments
+from sparsestep.sources.blocks import Pass, Place, block_moments, pandas_schema, read_type
+from sparsestep.sources.checks import Columns, choose, comes_from, require_column
+from sparsestep.sources.progress import rows_read
+from sparsestep.sources.sums import FoldSums, Parts, finish
+from sparsestep.threads import blas
+
+__all__ = ["moments_of"]
+
+# Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
+# that one for each thread, as read and as gathered by fold, stays small beside the program itself.
+BLOCK_BYTES = 32 << 20
+# A group of rows of a Parquet file is decoded as a whole by pyarrow.dataset; larger ones than this
+# are read in slices instead.
+ROW_GROUP_BYTES = 128 << 20
+# Beyond this many threads the reading is slower than the products.
+MOST_THREADS = 8
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".arrow": "ipc",
+    ".ipc": "ipc",
+    ".feather": "ipc",
+}
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+
+# A batch, and the name and first row of where it comes from.
+Batches = Iterator[tuple[Any, str, int]]
+
+
+def moments_of(
+    source: Any,
+    target: str,
+    *,
+    features: Sequence[str] | None,
+    weight: str | None,
+    folds: int | None,
+    seed: int,
+    progress: bool,
+    drop_missing: bool,
+) -> Moments | list[Moments]:
+    """Moments of anything that Arrow can read, as `read_moments` returns them."""
+    rows = _open(source)
+    columns = choose(rows.names, target, features, weight, rows.where)
+    rows.select(columns)
+    size = max(BLOCK_BYTES // (8 * len(columns.all)), 1)
+    this = Pass(columns, folds, seed, part=0, drop_missing=drop_missing)
+    sums = FoldSums(1 if folds is None else folds)
+    threads = min(pa.cpu_count(), MOST_THREADS)
+    running: deque[tuple[int, Future[Parts]]] = deque()
+    with (
+        rows_read(progress, rows.count() if progress else None) as advance,
+        # The batches keep all cores busy by themselves.
+        blas().limit(limits=1),
+        ThreadPoolExecutor(threads) as pool,
+    ):
+        try:
+            for table, places in _gathered(rows.batches(size), size):
+                block = this.block(table, places)
+                job = pool.submit(block_moments, block, columns, folds)
+                running.append((table.num_rows, job))
+                del table, block, job
+                while len(running) > threads:
+                    _next(running, sums, advance)
+            while running:
+                _next(running, sums, advance)
+        finally:
+            for _, job in running:
+                job.cancel()
+    return finish(sums.result(), this.counts, rows.where, folds=folds)
+
+
+def _next(running: deque[tuple[int, Future[Parts]]], sums: FoldSums, advance: Any) -> None:
+    """Wait for the oldest block: sums in the order of the rows do not depend on the threads."""
+    rows, job = running.popleft()
+    sums.add(job.result())
+    advance(rows)
+
+
+def _gathered(batches: Batches, size: int) -> Iterator[tuple[Any, list[Place]]]:
+    """Batches put together, as tables of at most `size` rows, and where their rows come from."""
+    waiting: list[Any] = []
+    places: list[Place] = []
+    have = 0
+    for batch, name, first in batches:
+        for start in range(0, batch.num_rows, size):
+            part = batch.slice(start, size)
+            if have + part.num_rows > size:
+                yield pa.Table.from_batches(waiting), places
+                waiting, places, have = [], [], 0
+            waiting.append(part)
+            places.append(Place(name, first + start, part.num_rows))
+            have += part.num_rows
+    if waiting:
+        yield pa.Table.from_batches(waiting), places
+
+
+# -- what can be read ------------------------------------------------------------------------
+
+
+def _open(source: Any) -> "_Files | _Dataset | _Stream | _Pandas":
+    """The source behind the argument of `read_moments`."""
+    if isinstance(source, str | os.PathLike):
+        return _Files(*_find([source]))
+    if isinstance(source, ds.Dataset):
+        return _Dataset(source)
+    if comes_from(source, "pandas") and hasattr(source, "iloc"):
+        return _Pandas(source)
+    if comes_from(source, "polars") and hasattr(source, "collect"):
+        raise TypeError(
+            "The source is a lazy frame; call its collect(), or give the paths of its files."
+        )
+    if hasattr(source, "__arrow_c_stream__"):
+        return _Stream(source)
+    if isinstance(source, Iterable):
+        paths = list(source)
+        if paths and all(isinstance(path, str | os.PathLike) for path in paths):
+            return _Files(*_find(paths))
+    raise TypeError(
+        "The source must be a path, a list of paths, a pyarrow Dataset, or a frame of pandas, "
+        f"polars, pyarrow, Dask or Spark, not {type(source).__name__}."
+    )
+
+
+class _Stream:
+    """A table or stream of batches of any library that speaks Arrow; read once."""
+
+    where = "the table"
+
+    def __init__(self, source: Any) -> None:
+        self._rows = getattr(source, "num_rows", None)
+        self._source = source
+        reader = isinstance(source, pa.RecordBatchReader)
+        self._reader = source if reader else pa.RecordBatchReader.from_stream(source)
+        self.names = self._reader.schema.names
+
+    def select(self, columns: Columns) -> None:
+        """Check the types of the columns."""
+        self._columns = list(columns.all)
+        for name in columns.all:
+            read_type(self._reader.schema.field(name), "")
+
+    def count(self) -> int | None:
+        """Number of rows, if known."""
+        return self._rows
+
+    def batches(self, size: int) -> Batches:
+        """All rows in order."""
+        first = 0
+        for batch in self._reader:
+            yield batch.select(self._columns), "", first
+            first += batch.num_rows
+
+
+class _Pandas:
+    """A pandas frame, turned into Arrow a slice at a time."""
+
+    where = "the frame"
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.names = list(frame.columns)
+
+    def select(self, columns: Columns) -> None:
+        """Check the types of the columns."""
+        self._frame = self._frame[list(columns.all)]
+        self._schema = pandas_schema(self._frame)
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self._frame)
+
+    def batches(self, size: int) -> Batches:
+        """All rows in order."""
+        for first in range(0, len(self._frame), size):
+            part = self._frame.iloc[first : first + size]
+            yield pa.RecordBatch.from_pandas(part, self._schema, preserve_index=False), "", first
+
+
+class _Dataset:
+    """A pyarrow Dataset, read as it is."""
+
+    def __init__(self, dataset: Any, where: str = "the dataset") -> None:
+        self._dataset = dataset
+        self.where = where
+        self.names = dataset.schema.names
+
+    def select(self, columns: Columns) -> None:
+        """Check the types of the columns."""
+        self._columns = list(columns.all)
+        for name in columns.all:
+            read_type(self._dataset.schema.field(name), "")
+
+    def count(self) -> int | None:
+        """Number of rows, if it costs no pass."""
+        kind = getattr(self._dataset, "format", None)
+        if isinstance(kind, ds.CsvFileFormat):
+            return None
+        return int(self._dataset.count_rows())
+
+    def batches(self, size: int) -> Batches:
+        """All rows in order, read ahead by pyarrow."""
+        scanner = self._dataset.scanner(
+            columns=self._columns,
+            batch_size=size,
+            batch_readahead=2,
+            fragment_readahead=2,
+            # Kept, the footers of many files would fill the memory.
+            cache_metadata=False,
+            fragment_scan_options=self._options(),
+        )
+        name, first = "", 0
+        for tagged in scanner.scan_batches():
+            path = getattr(tagged.fragment, "path", "")
+            if path != name:
+                name, first = path, 0
+            yield tagged.record_batch, name, first
+            first += tagged.record_batch.num_rows
+
+    def _options(self) -> Any:
+        """How Parquet is read, where nothing is known of where the files are."""
+        return None
+
+
+# -- files -----------------------------------------------------------------------------------
+
+
+def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
+    """Files behind paths, globs and folders; their file system; the folder, if it is one."""
+    files: list[str] = []
+    systems: list[Any] = []
+    base = None
+    for path in map(os.fspath, paths):
+        if "://" in path:
+            system, inner = pa.fs.FileSystem.from_uri(path)
+            matches = [inner]
+        else:
+            system = pa.fs.LocalFileSystem()
+            matches = [path]
+            if not os.path.exists(path) and glob.has_magic(path):
+                matches = sorted(glob.glob(path, recursive=True))
+                if not matches:
+                    raise FileNotFoundError(f"No file matches {path}.")
+        systems.append(system)
+        for match, info in zip(matches, system.get_file_info(matches), strict=True):
+            if info.type == pa.fs.FileType.NotFound:
+                raise FileNotFoundError(f"There is no file or folder {match}.")
+            if info.type == pa.fs.FileType.Directory:
+                files += _in_folder(match, system)
+                base = match if len(paths) == len(matches) == 1 else None
+            else:
+                files.append(match)
+    if not all(system.equals(systems[0]) for system in systems):
+        raise ValueError("All files of one source must be on the same file system.")
+    return files, systems[0], base
+
+
+def _in_folder(folder: str, system: Any) -> list[str]:
+    """Data files below a folder, sorted; names that begin with a dot or underscore are hidden."""
+    files = []
+    for info in system.get_file_info(pa.fs.FileSelector(folder, recursive=True)):
+        inner = info.path[len(folder) :].strip("/").split("/")
+        hidden = any(part.startswith((".", "_")) for part in inner)
+        if info.type == pa.fs.FileType.File and not hidden and _format(info.path):
+            files.append(info.path)
+    if not files:
+        raise FileNotFoundError(
+            f"The folder {folder} has no file that ends in {', '.join(FORMATS)}."
+        )
+    return sorted(files)
+
+
+def _format(path: str) -> str | None:
+    """The kind of a file, by its name."""
+    stem, ending = os.path.splitext(path.lower())
+    if ending in COMPRESSED:
+        ending = os.path.splitext(stem)[1]
+        return FORMATS.get(ending) if ending in (".csv", ".tsv") else None
+    return FORMATS.get(ending)
+
+
+class _Files(_Dataset):
+    """Files of one kind. All their headers are read before any row."""
+
+    def __init__(self, files: list[str], system: Any, base: str | None) -> None:
+        kinds = {path: _format(path) for path in files}
+        for path, kind in kinds.items():
+            if kind is None:
+                raise ValueError(f"{path} does not end in {', '.join(FORMATS)}.")
+            if kind != kinds[files[0]]:
+                raise ValueError(f"{files[0]} and {path} are of different kinds; read them apart.")
+        self._kind = str(kinds[files[0]])
+        self._local = isinstance(system, pa.fs.LocalFileSystem)
+        if self._kind == "ipc" and self._local:
+            # A batch in such a file can be as large as the file; mapped, it needs no memory.
+            system = pa.fs.LocalFileSystem(use_mmap=True)
+        self._files, self._system, self._base = files, system, base
+        with ThreadPoolExecutor(MOST_THREADS) as pool:
+            self._headers = list(pool.map(self._header, files))
+        dataset = self._make(self._plain_format(), None)
+        super().__init__(dataset, files[0] if base is None else base)
+        first = self._headers[0].schema
+        self.names = first.names + [
+            name for name in dataset.schema.names if name not in first.names
+        ]
+
+    def _make(self, form: Any, schema: Any) -> Any:
+        """The files as a dataset; folders named key=value give columns."""
+        hive = {} if self._base is None else {"partition_base_dir": self._base}
+        return ds.dataset(
+            self._files,
+            format=form,
+            schema=schema,
+            filesystem=self._system,
+            partitioning=None if self._base is None else "hive",
+            **hive,
+        )
+
+    def _plain_format(self, types: dict[str, Any] | None = None) -> Any:
+        """How files of this kind are read."""
+        if self._kind == "parquet":
+            return ds.ParquetFileFormat()
+        if self._kind == "ipc":
+            return ds.IpcFileFormat()
+        return ds.CsvFileFormat(
+            parse_options=pa.csv.ParseOptions(delimiter="\t" if self._kind == "tsv" else ","),
+            convert_options=pa.csv.ConvertOptions(column_types=types),
+        )
+
+    def _header(self, path: str) -> "_Header":
+        """What a file says of itself before its rows."""
+        try:
+            if self._kind == "parquet":
+                with self._system.open_input_file(path) as file:
+                    meta = pq.read_metadata(file)
+                groups = (meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+                return _Header(meta.schema.to_arrow_schema(), meta.num_rows, max(groups, default=0))
+            schema = self._plain_format().inspect(path, self._system)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
+        return _Header(schema, None, 0)
+
+    def select(self, columns: Columns) -> None:
+        """Check that each file has the columns and find the types to read them as."""
+        self._columns = list(columns.all)
+        in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].schema.names)
+        fields = []
+        for name in columns.all:
+            if name in in_folder_names:
+                field = self._dataset.schema.field(name)
+                fields.append(pa.field(name, read_type(field, f" of {self.where}")))
+                continue
+            types = set()
+            for path, header in zip(self._files, self._headers, strict=True):
+                require_column(name, header.schema.names, path)
+                types.add(read_type(header.schema.field(name), f" of {path}"))
+            # A text file shows only its first rows, in which fractions may look like integers.
+            text = self._kind in ("csv", "tsv")
+            same = len(types) == 1 and not (text and types != {pa.bool_()})
+            fields.append(pa.field(name, types.pop() if same else pa.float64()))
+        form = self._plain_format({field.name: field.type for field in fields})
+        self._in_folder_names = in_folder_names
+        self._dataset = self._make(form, pa.schema(fields))
+
+    def count(self) -> int | None:
+        """Number of rows, if the headers tell."""
+        if self._kind == "ipc":
+            return int(self._dataset.count_rows())
+        counts = [header.rows for header in self._headers]
+        return None if None in counts else sum(rows for rows in counts if rows is not None)
+
+    def batches(self, size: int) -> Batches:
+        """All rows in order."""
+        group = max(header.group_rows for header in self._headers)
+        sliced = 8 * group * len(self._columns) > ROW_GROUP_BYTES
+        batches = self._slices(size) if sliced else super().batches(size)
+        name = self._files[0]
+        try:
+            for batch, name, first in batches:
+                yield batch, name, first
+        except (pa.ArrowException, OSError) as error:
+            raise self._blamed(error, name) from error
+
+    def _options(self) -> Any:
+        """Local files are read as they are decoded; far ones in few, large requests."""
+        if self._kind != "parquet":
+            return None
+        return ds.ParquetFragmentScanOptions(pre_buffer=not self._local)
+
+    def _slices(self, size: int) -> Batches:
+        """Rows of Parquet files whose groups of rows are too large to be decoded whole."""
+        for fragment in self._dataset.get_fragments():
+            keys = ds.get_partition_keys(fragment.partition_expression)
+            own = [name for name in self._columns if name not in self._in_folder_names]
+            schema = self._dataset.schema
+            first = 0
+            with fragment.open() as opened:
+                # Without a buffer each column of a whole group would be read at once.
+                file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20)
+                for batch in file.iter_batches(size, columns=own):
+                    arrays = [
+                        batch.column(name).cast(schema.field(name).type)
+                        if name in own
+                        else pa.repeat(pa.scalar(keys[name], schema.field(name).type), len(batch))
+                        for name in self._columns
+                    ]
+                    part = pa.RecordBatch.from_arrays(arrays, names=self._columns)
+                    yield part, fragment.path, first
+                    first += part.num_rows
+
+    def _blamed(self, error: Exception, name: str) -> ValueError:
+        """The error with the name of its file, which pyarrow leaves out: found by reading on."""
+        for path in self._files[self._files.index(name) :]:
+            alone = ds.dataset(
+                [path],
+                format=self._dataset.format,
+                schema=self._dataset.schema,
+                filesystem=self._system,
+            )
+            own = [column for column in self._columns if column not in self._in_folder_names]
+            try:
+                for _ in alone.scanner(columns=own, batch_size=1 << 12).to_batches():
+                    pass
+            except (pa.ArrowException, OSError) as found:
+                return ValueError(self._sentence(path, _first_line(found)))
+        return ValueError(f"{self.where} cannot be read: {_first_line(error)}")
+
+    def _sentence(self, path: str, message: str) -> str:
+        """What went wrong in a file."""
+        match = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message)
+        if not match:
+            return f"{path} cannot be read: {message}"
+        names = self._headers[self._files.index(path)].schema.names
+        line = f" in line {match[2]}" if match[2] else ""
+        return (
+            f"Column {names[int(match[1])]!r} holds {match[3]!r}{line} of {path}; it is no number."
+        )
+
+
+class _Header:
+    """Types, number of rows if known, and rows of the largest group that is decoded whole."""
+
+    def __init__(self, schema: Any, rows: int | None, group_rows: int) -> None:
+        self.schema, self.rows, self.group_rows = schema, rows, group_rows
+
+
+def _first_line(error: Exception) -> str:
+    """The message of an error of pyarrow, without the path and the stack around it."""
+    line = next(chain(str(error).splitlines(), [type(error).__name__]))
+    line = re.sub(r"^Could not open \w+ input source '.*?': (Invalid: )?", "", line)
+    return line.rstrip(".") + "."

@@ -1,0 +1,227 @@
+"""Blocks of rows, as Arrow tables, to the moments of each fold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparsestep.moments import Moments
+from sparsestep.sources.checks import Columns
+from sparsestep.sources.folds import FoldNumbers
+from sparsestep.sources.sums import FoldSums, Parts, RowCounts
+
+__all__ = [
+    "Block",
+    "Pass",
+    "Place",
+    "block_moments",
+    "pandas_schema",
+    "partition_moments",
+    "read_type",
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows come from: rows `first` to `first + rows` of something with a name."""
+
+    name: str
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table, the rows of it to use (None: all) and the fold of each of those (None: one)."""
+
+    table: Any
+    places: Sequence[Place]
+    keep: NDArray[np.intp] | None
+    folds: NDArray[np.intp] | None
+
+
+class Pass:
+    """The part of a pass over one run of rows that needs them in order."""
+
+    def __init__(
+        self, columns: Columns, folds: int | None, seed: int, part: int, drop_missing: bool
+    ) -> None:
+        self.columns, self.drop_missing = columns, drop_missing
+        self.numbers = None if folds is None else FoldNumbers(folds, seed, part)
+        self.counts = RowCounts()
+
+    def block(self, table: Any, places: Sequence[Place]) -> Block:
+        """The next rows, those with a missing value left out and each of the others in a fold."""
+        self.counts.rows += table.num_rows
+        keep = self._complete(table) if self.drop_missing else None
+        rows = table.num_rows if keep is None else len(keep)
+        return Block(table, places, keep, None if self.numbers is None else self.numbers.take(rows))
+
+    def _complete(self, table: Any) -> NDArray[np.intp] | None:
+        """Numbers of the rows without a missing value; None if that is all of them."""
+        missing = np.zeros(table.num_rows, dtype=bool)
+        for name in self.columns.all:
+            column = table.column(name)
+            if column.null_count or pa.types.is_floating(column.type):
+                where = pc.is_null(column, nan_is_null=True).to_numpy()
+                if count := int(np.count_nonzero(where)):
+                    self.counts.missing[name] += count
+                    missing |= where
+        dropped = int(np.count_nonzero(missing))
+        self.counts.dropped += dropped
+        return np.flatnonzero(~missing) if dropped else None
+
+
+def read_type(field: Any, where: str) -> Any:
+    """The type to read a column as; an error if it holds no numbers."""
+    types, kind = pa.types, field.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return kind
+    if types.is_decimal(kind) or types.is_null(kind):
+        return pa.float64()
+    what = f"values of type {kind}"
+    if types.is_string(kind) or types.is_large_string(kind):
+        what = "text"
+    elif types.is_temporal(kind):
+        what = "dates or times"
+    elif types.is_dictionary(kind):
+        what = "categories"
+    raise TypeError(
+        f"Column {field.name!r}{where} holds {what}; turn it into numbers, or choose features "
+        "without it."
+    )
+
+
+def pandas_schema(frame: Any) -> Any:
+    """Types to read the columns of a pandas frame as."""
+    fields = []
+    for name in frame.columns:
+        try:
+            field = pa.Schema.from_pandas(frame[[name]], preserve_index=False).field(0)
+        except pa.ArrowException as error:
+            raise TypeError(
+                f"Column {name!r} holds values that are not all numbers: {error}"
+            ) from error
+        fields.append(pa.field(name, read_type(field, "")))
+    return pa.schema(fields)
+
+
+def block_moments(block: Block, columns: Columns, folds: int | None) -> Parts:
+    """Moments of each fold of a block; safe to call from several threads."""
+    count = 1 if folds is None else folds
+    rows, fold_of = block.keep, block.folds
+    if fold_of is not None:
+        # Rows gathered fold by fold are summed without another copy. Small integers sort fastest.
+        order = np.argsort(fold_of.astype(np.min_scalar_type(count)), kind="stable")
+        rows, fold_of = (order if rows is None else rows[order]), fold_of[order]
+    n = block.table.num_rows if rows is None else len(rows)
+    weight = None
+    if columns.weight is not None:
+        weight = _gathered(block.table, [columns.weight], rows, n)[:, 0]
+        if not weight.any():
+            n = 0
+    if n == 0:
+        return [None] * count
+    X = _gathered(block.table, columns.features, rows, n)
+    y = _gathered(block.table, [columns.target], rows, n)[:, 0]
+    try:
+        if fold_of is None:
+            return [Moments.from_data(X, y, weight, feature_names=columns.features)]
+        parts = Moments.from_folds(X, y, fold_of, weight, feature_names=columns.features)
+    except ValueError as error:
+        raise _explained(block, columns, error) from None
+    return [*parts, *[None] * (count - len(parts))]
+
+
+def _gathered(
+    table: Any, names: Sequence[str], rows: NDArray[np.intp] | None, n: int
+) -> NDArray[np.float64]:
+    """Some rows of some columns as doubles, missing values as NaN."""
+    result = np.empty((n, len(names)), order="F")
+    for j, name in enumerate(names):
+        values = _numbers(table.column(name))
+        if rows is None:
+            result[:, j] = values
+        elif values.dtype == np.float64:
+            # With this mode NumPy writes to the result directly instead of by way of a buffer.
+            np.take(values, rows, out=result[:, j], mode="clip")
+        else:
+            result[:, j] = values[rows]
+    return result
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """A column as a NumPy array of numbers, missing ones as NaN."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+        column = column.cast(pa.float64())
+    values: NDArray[Any] = column.to_numpy()
+    return values
+
+
+def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
+    """The error for a block that has no moments, with the place of the first bad value."""
+    table = block.table
+    use = np.ones(table.num_rows, dtype=bool)
+    if block.keep is not None:
+        use[:] = False
+        use[block.keep] = True
+    if columns.weight is not None:
+        weight = np.asarray(_numbers(table.column(columns.weight)), dtype=np.float64)
+        bad = use & ~(np.isfinite(weight) & (weight >= 0))
+        if bad.any():
+            row = int(bad.argmax())
+            return ValueError(
+                f"Weight {columns.weight!r} is {weight[row]} {_row(block.places, row)}; weights "
+                "must be finite and not negative."
+            )
+        use &= weight > 0
+    found: tuple[int, str, float] | None = None
+    for name in (*columns.features, columns.target):
+        values = np.asarray(_numbers(table.column(name)), dtype=np.float64)
+        bad = use & ~np.isfinite(values)
+        if bad.any() and (found is None or int(bad.argmax()) < found[0]):
+            row = int(bad.argmax())
+            found = (row, name, float(values[row]))
+    if found is None:
+        first, last = block.places[0], block.places[-1]
+        end = _row(block.places, table.num_rows - 1)
+        span = f"rows from {first.first}" + (f" of {first.name}" if last is not first else "")
+        return ValueError(f"{span} up to the one {end}: {error}")
+    row, name, value = found
+    if np.isnan(value):
+        return ValueError(
+            f"Column {name!r} has a missing value {_row(block.places, row)}; fill it in, or leave "
+            "out such rows with drop_missing."
+        )
+    return ValueError(
+        f"Column {name!r} has the value {value} {_row(block.places, row)}; replace it or remove "
+        "the row."
+    )
+
+
+def _row(places: Sequence[Place], row: int) -> str:
+    """How a message says where a row of a block is."""
+    for place in places:
+        if row < place.rows:
+            of = f" of {place.name}" if place.name else ""
+            return f"in row {place.first + row} (counted from 0){of}"
+        row -= place.rows
+    raise AssertionError("a row outside its block")
+
+
+def partition_moments(
+    tables: Any, name: str, part: int, columns: Columns, folds: int | None, seed: int, drop: bool
+) -> tuple[Parts, RowCounts]:
+    """Moments of one partition, given as tables in order, in the thread that asks for them."""
+    this = Pass(columns, folds, seed, part, drop)
+    sums = FoldSums(1 if folds is None else folds)
+    for table in tables:
+        place = Place(name, this.counts.rows, table.num_rows)
+        sums.add(block_moments(this.block(table, [place]), columns, folds))
+    return sums.result(), this.counts

@@ -1,0 +1,130 @@
+"""What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Columns",
+    "DroppedRowsWarning",
+    "choose",
+    "comes_from",
+    "folds_and_seed",
+    "load",
+    "require_column",
+    "sentence",
+]
+
+
+class DroppedRowsWarning(UserWarning):
+    """Rows with a missing value were left out; `n_dropped` of `n_rows`."""
+
+    def __init__(self, message: str, n_dropped: int, n_rows: int) -> None:
+        super().__init__(message)
+        self.n_dropped = n_dropped
+        self.n_rows = n_rows
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns that a pass reads."""
+
+    features: tuple[str, ...]
+    target: str
+    weight: str | None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Features, target and weight, in this order."""
+        return (*self.features, self.target, *((self.weight,) if self.weight is not None else ()))
+
+
+def choose(
+    names: Sequence[Any],
+    target: str,
+    features: Sequence[str] | None,
+    weight: str | None,
+    where: str,
+) -> Columns:
+    """The columns to read of those there are; `where` names the source in messages."""
+    if isinstance(features, str):
+        raise TypeError(f"features must be a list of column names, not the text {features!r}.")
+    wanted = [target, *([] if weight is None else [weight]), *(features or ())]
+    for name in (*names, *wanted):
+        if not isinstance(name, str):
+            raise TypeError(f"Column names must be text, but {where} has or asks for {name!r}.")
+    for name in wanted:
+        require_column(name, names, where)
+    if weight == target:
+        raise ValueError(f"Column {target!r} cannot be both the target and the weight.")
+    if features is None:
+        features = [name for name in names if name not in (target, weight)]
+    for role, name in (("target", target), ("weight", weight)):
+        if name in features:
+            raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
+    chosen = Columns(tuple(features), target, weight)
+    if not chosen.features:
+        raise ValueError(f"{sentence(where)} has no column left to use as a feature.")
+    for name in chosen.features:
+        require_column(name, names, where)
+        if chosen.features.count(name) > 1:
+            raise ValueError(f"Column {name!r} is given more than once in features.")
+    return chosen
+
+
+def require_column(name: str, names: Sequence[str], where: str) -> None:
+    """Raise unless exactly one of the names is this one."""
+    if name not in names:
+        raise ValueError(f"{sentence(where)} has no column {name!r}; {_hint(name, names)}")
+    if list(names).count(name) > 1:
+        raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
+
+
+def sentence(text: str) -> str:
+    """The text as the beginning of a sentence; a path stays as it is."""
+    return "T" + text[1:] if text.startswith("the ") else text
+
+
+def _hint(name: str, names: Sequence[str]) -> str:
+    """The nearest name, or what there is."""
+    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    if not near:
+        lower = {other.lower(): other for other in names}
+        near = [lower[name.lower()]] if name.lower() in lower else []
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if len(names) == 1:
+        return f"its only column is {names[0]!r}, so its separator may be another one."
+    shown = ", ".join(repr(other) for other in names[:5])
+    return f"it has {shown}" + (f" and {len(names) - 5} more." if len(names) > 5 else ".")
+
+
+def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
+    """Both as whole numbers, if they are."""
+    whole = (int, np.integer)
+    if folds is not None and (isinstance(folds, bool) or not isinstance(folds, whole) or folds < 2):
+        raise ValueError(f"folds must be a whole number of at least 2, or None, not {folds!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, whole) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {seed!r}.")
+    return None if folds is None else int(folds), int(seed)
+
+
+def comes_from(value: Any, *packages: str) -> bool:
+    """Whether the value's class, or one it inherits from, is defined in one of the packages."""
+    return any(base.__module__.split(".")[0] in packages for base in type(value).__mro__)
+
+
+def load(module: str, extra: str | None = None) -> Any:
+    """Import a module, or say how to install what it belongs to."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        what = "pyarrow" if extra is None else f"'sparsestep[{extra}]'"
+        raise ImportError(
+            f"This needs {package}, which cannot be imported; install it with: pip install {what}"
+        ) from error

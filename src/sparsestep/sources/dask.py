@@ -1,0 +1,234 @@
+"""Dask arrays and frames: moments of each partition where it lies, merged in a tree.
+
+Only moments travel, and each is merged as soon as its neighbours are there. A partition whose
+worker is lost is summed again elsewhere, in the same folds, and merged in the same place of the
+tree, so the answer does not depend on where anything ran.
+"""
+
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sparsestep.moments import Moments
+from sparsestep.sources.checks import Columns, choose, comes_from, folds_and_seed, load
+from sparsestep.sources.folds import fold_numbers
+from sparsestep.sources.sums import Parts, RowCounts, finish, merge
+
+__all__ = ["is_dask", "moments", "moments_of", "predict"]
+
+# Pieces merged by one task.
+SPLIT_EVERY = 8
+
+
+def is_dask(value: Any) -> bool:
+    """Whether the value is a Dask array, frame or series; imports nothing.
+
+    Examples
+    --------
+    >>> from sparsestep.sources.dask import is_dask
+    >>> is_dask([1, 2])
+    False
+    """
+    return comes_from(value, "dask", "dask_expr") and hasattr(value, "ndim")
+
+
+def moments(
+    X: Any, y: Any, sample_weight: Any = None, folds: int | None = None, seed: int = 0
+) -> Moments | list[Moments]:
+    """Moments of a Dask array or frame, computed on whatever client is active.
+
+    Parameters
+    ----------
+    X : dask array or frame of shape (n, m)
+        The number of rows in its chunks need not be known.
+    y : dask array or series of shape (n,)
+        In chunks of the same rows as X. An array in memory if the chunk sizes of X are known.
+    sample_weight : as y, optional
+        Weights, as in `Moments.from_data`.
+    folds : int, optional
+        Return a list of this many moments, one for each part of a random partition of the rows.
+    seed : int, default 0
+        The same chunks with the same seed are in the same folds.
+
+    Returns
+    -------
+    Moments, or list of Moments if `folds` is given
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sparsestep.sources.dask import moments
+    >>> X = da.arange(12, chunks=3).reshape(6, 2)
+    >>> moments(X, X[:, 0] + 1)
+    Moments(n_samples=6, n_features=2)
+    """
+    folds, seed = folds_and_seed(folds, seed)
+    delayed = load("dask", "dask").delayed
+    if getattr(X, "ndim", None) != 2:
+        raise ValueError("X must have two dimensions, rows and columns.")
+    rows = _row_chunks(X)
+    columns = [_pieces(X, rows, "X"), _pieces(y, rows, "y")]
+    if sample_weight is not None:
+        columns.append(_pieces(sample_weight, rows, "sample_weight"))
+    for name, pieces in zip(("y", "sample_weight"), columns[1:], strict=False):
+        if len(pieces) != len(columns[0]):
+            raise ValueError(
+                f"{name} has {len(pieces)} partitions but X has {len(columns[0])}; they must hold "
+                "the same rows."
+            )
+    part = delayed(_array_part)
+    leaves = [
+        part(number, folds, seed, *pieces)
+        for number, pieces in enumerate(zip(*columns, strict=True))
+    ]
+    return finish(*_computed(leaves, progress=False), "X", folds=folds)
+
+
+def predict(estimator: Any, X: Any) -> Any:
+    """Predictions of a fitted estimator for a Dask array or frame, computed when asked for.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    X : dask array or frame
+
+    Returns
+    -------
+    dask array; for a frame, a dask series with its index
+    """
+    if hasattr(X, "map_partitions"):
+        pandas = load("pandas")
+        meta = pandas.Series([], dtype=np.float64, name="prediction", index=X._meta.index[:0])
+        return X.map_partitions(_predict_frame, estimator, meta=meta)
+    return X.rechunk({1: -1}).map_blocks(
+        _predict_array, estimator, drop_axis=1, dtype=np.float64, meta=np.empty(0)
+    )
+
+
+def moments_of(
+    source: Any,
+    target: str,
+    *,
+    features: Sequence[str] | None,
+    weight: str | None,
+    folds: int | None,
+    seed: int,
+    progress: bool,
+    drop_missing: bool,
+) -> Moments | list[Moments]:
+    """Moments of the columns of a Dask frame, as `read_moments` returns them."""
+    delayed = load("dask", "dask").delayed
+    if not hasattr(source, "columns"):
+        raise TypeError(
+            f"The source must be a Dask frame, not {type(source).__name__}, which has no columns."
+        )
+    from sparsestep.sources.blocks import pandas_schema
+
+    where = "the Dask frame"
+    columns = choose(list(source.columns), target, features, weight, where)
+    frame = source[list(columns.all)]
+    pandas_schema(frame._meta)
+    part = delayed(_frame_part)
+    leaves = [
+        part(number, columns, folds, seed, drop_missing, piece)
+        for number, piece in enumerate(frame.to_delayed())
+    ]
+    return finish(*_computed(leaves, progress=progress), where, folds=folds)
+
+
+# -- what runs on the workers ----------------------------------------------------------------
+
+
+def _array_part(
+    part: int, folds: int | None, seed: int, X: Any, y: Any, weight: Any = None
+) -> tuple[Parts, RowCounts]:
+    """Moments of one chunk of arrays or of frames with a separate y."""
+    counts = RowCounts()
+    counts.rows = len(y)
+    count = 1 if folds is None else folds
+    if len(y) == 0 or (weight is not None and not np.any(np.asarray(weight) != 0)):
+        return [None] * count, counts
+    try:
+        if folds is None:
+            return [Moments.from_data(X, y, weight)], counts
+        parts = Moments.from_folds(X, y, fold_numbers(len(y), folds, seed, part), weight)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"Partition {part}: {error}") from error
+    return [*parts, *[None] * (count - len(parts))], counts
+
+
+def _frame_part(
+    part: int, columns: Columns, folds: int | None, seed: int, drop_missing: bool, frame: Any
+) -> tuple[Parts, RowCounts]:
+    """Moments of one partition of a frame."""
+    import pyarrow as pa
+
+    from sparsestep.sources.blocks import pandas_schema, partition_moments
+
+    table = pa.Table.from_pandas(frame, pandas_schema(frame), preserve_index=False)
+    name = f"partition {part}"
+    return partition_moments([table], name, part, columns, folds, seed, drop_missing)
+
+
+def _predict_array(block: Any, estimator: Any) -> Any:
+    """Predictions for a chunk, which may be empty."""
+    return estimator.predict(block) if len(block) else np.empty(0)
+
+
+def _predict_frame(frame: Any, estimator: Any) -> Any:
+    """Predictions for a partition, which may be empty, as a series."""
+    import pandas
+
+    values = _predict_array(frame, estimator)
+    return pandas.Series(values, index=frame.index, name="prediction", dtype=np.float64)
+
+
+# -- the tree --------------------------------------------------------------------------------
+
+
+def _computed(leaves: list[Any], *, progress: bool) -> tuple[Parts, RowCounts]:
+    """All leaves merged, neighbours first."""
+    dask = load("dask", "dask")
+    node = dask.delayed(merge)
+    while len(leaves) > 1:
+        leaves = [node(leaves[i : i + SPLIT_EVERY]) for i in range(0, len(leaves), SPLIT_EVERY)]
+    if not progress:
+        return dask.compute(leaves[0])[0]  # type: ignore[no-any-return]
+    diagnostics = load("dask.diagnostics", "dask")
+    with diagnostics.ProgressBar(out=sys.stderr):
+        return dask.compute(leaves[0])[0]  # type: ignore[no-any-return]
+
+
+def _row_chunks(X: Any) -> tuple[int, ...] | None:
+    """Numbers of rows in the chunks of an array; None if they are not known."""
+    if hasattr(X, "map_partitions") or any(np.isnan(X.chunks[0])):
+        return None
+    return tuple(X.chunks[0])
+
+
+def _pieces(values: Any, rows: tuple[int, ...] | None, name: str) -> list[Any]:
+    """The values of each partition, delayed."""
+    if not is_dask(values):
+        if rows is None:
+            raise TypeError(
+                f"{name} must be a Dask series or array with the partitions of X, because the "
+                "numbers of rows in them are not known."
+            )
+        if len(values) != sum(rows):
+            raise ValueError(f"X has {sum(rows)} rows but {name} has {len(values)}.")
+        edges = np.cumsum([0, *rows])
+        cut = getattr(values, "iloc", values if hasattr(values, "shape") else np.asarray(values))
+        return [cut[a:b] for a, b in pairwise(edges)]
+    if hasattr(values, "map_partitions"):
+        return list(values.to_delayed())
+    known = rows is not None and not any(np.isnan(values.chunks[0]))
+    if rows is not None and known and tuple(values.chunks[0]) != rows:
+        if values.shape[0] != sum(rows):
+            raise ValueError(f"X has {sum(rows)} rows but {name} has {values.shape[0]}.")
+        values = values.rechunk({0: rows})
+    if values.ndim == 2:
+        values = values.rechunk({1: -1})
+    return list(values.to_delayed().ravel())

@@ -1,0 +1,58 @@
+"""Which fold each row belongs to, where rows arrive in order and nobody knows how many there are.
+
+Every k rows in a row are one block, and each block gets its own random permutation of the k folds,
+so after any number of rows the folds differ by at most one row. The random numbers are those of
+the counter-based generator Philox with the key (seed, part): they depend on nothing but these two
+and the row's number within its part, not on batches, threads or who is asked first.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FoldNumbers", "fold_numbers"]
+
+
+class FoldNumbers:
+    """Fold numbers of the rows of one part, handed out in order."""
+
+    def __init__(self, folds: int, seed: int, part: int = 0) -> None:
+        self._folds = folds
+        self._random = np.random.Philox(key=np.array([seed, part], dtype=np.uint64))
+        self._rest = np.empty(0, dtype=np.intp)
+
+    def take(self, rows: int) -> NDArray[np.intp]:
+        """Fold numbers of the next rows."""
+        blocks = -(-max(rows - len(self._rest), 0) // self._folds)
+        keys = self._random.random_raw(blocks * self._folds).reshape(blocks, self._folds)
+        # The order of random keys is a random permutation.
+        numbers = np.concatenate([self._rest, np.argsort(keys, axis=1, kind="stable").ravel()])
+        self._rest = numbers[rows:].copy()
+        return numbers[:rows]
+
+
+def fold_numbers(n_rows: int, folds: int, seed: int = 0, part: int = 0) -> NDArray[np.intp]:
+    """The folds that `read_moments` puts the rows of one part in.
+
+    Files and frames in memory are one part, number 0, in the order of their rows; each partition of
+    a Dask or Spark collection is a part of its own.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows in the part.
+    folds : int
+        Number of folds.
+    seed, part : int, default 0
+        Seed given to `read_moments`, and number of the part.
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from sparsestep.sources.folds import fold_numbers
+    >>> fold_numbers(8, 4)
+    array([0, 2, 1, 3, 1, 0, 2, 3])
+    """
+    return FoldNumbers(folds, seed, part).take(n_rows)

@@ -1,0 +1,526 @@
+import decimal
+import gzip
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import sparsestep.sources.arrow as arrow
+from source_data import FEATURES, assert_moments, expected, make_table
+from sparsestep import read_moments
+from sparsestep.sources import DroppedRowsWarning
+from sparsestep.sources.folds import fold_numbers
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table()
+
+
+def write_parquet(table, folder):
+    """Three files with several groups of rows each."""
+    for i, start in enumerate((0, 301, 650)):
+        end = (301, 650, table.num_rows)[i]
+        pq.write_table(table.slice(start, end - start), folder / f"part-{i}.parquet", 100)
+    return folder
+
+
+# -- every kind of source has the same moments -----------------------------------------------
+
+
+def parquet_folder(table, tmp_path):
+    return write_parquet(table, tmp_path)
+
+
+def parquet_glob(table, tmp_path):
+    return str(write_parquet(table, tmp_path) / "*.parquet")
+
+
+def list_of_paths(table, tmp_path):
+    write_parquet(table, tmp_path)
+    return [tmp_path / f"part-{i}.parquet" for i in range(3)]
+
+
+def address(table, tmp_path):
+    return write_parquet(table, tmp_path).as_uri()
+
+
+def csv_file(table, tmp_path):
+    pa.csv.write_csv(table, tmp_path / "all.csv")
+    return tmp_path / "all.csv"
+
+
+def compressed_csv(table, tmp_path):
+    with gzip.open(tmp_path / "all.csv.gz", "wb") as file:
+        pa.csv.write_csv(table, file)
+    return str(tmp_path / "all.csv.gz")
+
+
+def tab_separated(table, tmp_path):
+    options = pa.csv.WriteOptions(delimiter="\t")
+    pa.csv.write_csv(table, tmp_path / "all.tsv", options)
+    return tmp_path / "all.tsv"
+
+
+def arrow_file(table, tmp_path):
+    with pa.ipc.new_file(tmp_path / "all.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=130)
+    return tmp_path / "all.arrow"
+
+
+def feather(table, tmp_path):
+    pa.feather.write_feather(table, tmp_path / "all.feather")
+    return tmp_path / "all.feather"
+
+
+def dataset(table, tmp_path):
+    return ds.dataset(write_parquet(table, tmp_path))
+
+
+def reader(table, tmp_path):
+    return table.to_reader(max_chunksize=77)
+
+
+SOURCES = [
+    parquet_folder,
+    parquet_glob,
+    list_of_paths,
+    address,
+    csv_file,
+    compressed_csv,
+    tab_separated,
+    arrow_file,
+    feather,
+    dataset,
+    reader,
+    lambda table, tmp_path: table,
+    lambda table, tmp_path: table.to_pandas(),
+    lambda table, tmp_path: table.to_pandas(types_mapper=pd.ArrowDtype),
+    lambda table, tmp_path: pl.from_arrow(table),
+]
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
+    # Small blocks, so that several of them, and several threads, are at work here too.
+    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 6 * 90)
+    moments = read_moments(make(table, tmp_path), "y", features=FEATURES)
+    assert moments.feature_names == tuple(FEATURES)
+    assert_moments(moments, expected(table))
+    (tmp_path / "again").mkdir()
+    folds = read_moments(make(table, tmp_path / "again"), "y", features=FEATURES, folds=7, seed=5)
+    numbers = fold_numbers(table.num_rows, 7, seed=5)
+    assert len(folds) == 7
+    for k, fold in enumerate(folds):
+        assert_moments(fold, expected(table, rows=numbers == k))
+
+
+def test_features_default_to_all_other_columns_in_their_order(table, tmp_path):
+    moments = read_moments(write_parquet(table, tmp_path), "y", weight="w")
+    assert moments.feature_names == ("wide", "count", "flag", "small")
+
+
+def test_features_come_in_the_order_asked_for(table, tmp_path):
+    order = ["small", "wide"]
+    moments = read_moments(write_parquet(table, tmp_path), "y", features=order)
+    assert_moments(moments, expected(table, features=order))
+
+
+@pytest.mark.parametrize("folds", [None, 4])
+def test_weights(folds, table, tmp_path):
+    folder = write_parquet(table, tmp_path)
+    moments = read_moments(folder, "y", features=FEATURES, weight="w", folds=folds)
+    if folds is None:
+        assert_moments(moments, expected(table, weight="w"))
+        return
+    numbers = fold_numbers(table.num_rows, folds)
+    for k, fold in enumerate(moments):
+        assert_moments(fold, expected(table, rows=numbers == k, weight="w"))
+
+
+def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
+    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 3 * 10)
+    table = pa.table(
+        {"x": np.arange(40.0), "y": np.arange(40.0) ** 2, "w": [0.0] * 20 + [1.0] * 20}
+    )
+    moments = read_moments(table, "y", weight="w", folds=2)
+    assert sum(fold.n_samples for fold in moments) == 20
+    assert_moments(moments[0] + moments[1], expected(table, features=["x"], weight="w"))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_folders_named_key_value_are_columns(large, table, tmp_path, monkeypatch):
+    if large:
+        monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+    for year, start in ((2020, 0), (2021, 400)):
+        (tmp_path / f"year={year}").mkdir()
+        part = table.slice(start, 400)
+        pq.write_table(part, tmp_path / f"year={year}" / "a.parquet")
+    moments = read_moments(tmp_path, "y", features=["wide", "year"])
+    years = np.repeat([2020, 2021], 400)
+    both = table.slice(0, 800).append_column("year", pa.array(years))
+    assert_moments(moments, expected(both, features=["wide", "year"]))
+
+
+def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
+    pq.write_table(table, tmp_path / "one.parquet")
+    # Types that differ between the files meet in doubles, also slice by slice.
+    second = table.set_column(1, "count", table.column("count").cast(pa.float64()))
+    pq.write_table(second, tmp_path / "two.parquet")
+    whole = read_moments(tmp_path, "y", features=FEATURES, folds=3)
+    monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 64)
+    batches = [batch for batch, _, _ in _opened(tmp_path).batches(64)]
+    assert max(batch.num_rows for batch in batches) <= 64
+    sliced = read_moments(tmp_path, "y", features=FEATURES, folds=3)
+    for a, b in zip(whole, sliced, strict=True):
+        np.testing.assert_allclose(a.xtx, b.xtx, rtol=1e-12)
+        assert a.n_samples == b.n_samples
+
+
+def _opened(path):
+    """The files behind a path, as they are read."""
+    files = arrow._open(path)
+    files.select(arrow.Columns(tuple(FEATURES), "y", None))
+    return files
+
+
+def test_more_columns_than_rows_in_a_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 40)), rng.normal(size=300)
+    table = pa.table({**{f"x{j}": X[:, j] for j in range(40)}, "y": y})
+    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 41 * 25)
+    names = [f"x{j}" for j in range(40)]
+    numbers = fold_numbers(300, 5)
+    for k, fold in enumerate(read_moments(table, "y", folds=5)):
+        assert not fold.is_thin
+        assert_moments(fold, expected(table, rows=numbers == k, features=names))
+
+
+# -- types -----------------------------------------------------------------------------------
+
+
+def test_integers_that_turn_out_to_be_fractions_later_in_a_text_file(tmp_path):
+    lines = ["y,x", *(f"{i},{i % 7}" for i in range(300_000)), "0.5,0.25"]
+    (tmp_path / "late.csv").write_text("\n".join(lines))
+    moments = read_moments(tmp_path / "late.csv", "y")
+    assert moments.n_samples == 300_001
+    x = np.append(np.arange(300_000) % 7, 0.25)
+    np.testing.assert_allclose(moments.mean_x, [x.mean()], rtol=1e-12)
+
+
+def test_decimals_are_numbers(tmp_path):
+    values = [decimal.Decimal("1.25"), decimal.Decimal("2.50"), decimal.Decimal("-4.00")]
+    table = pa.table({"x": pa.array(values), "y": [1, 2, 3]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    for source in (table, tmp_path):
+        np.testing.assert_allclose(read_moments(source, "y").mean_x, [-0.25 / 3], rtol=1e-14)
+
+
+def test_nullable_integers_of_pandas():
+    frame = pd.DataFrame({"x": pd.array([1, 2, 4], dtype="Int64"), "y": [1.0, 3.0, 2.0]})
+    np.testing.assert_allclose(read_moments(frame, "y").xtx, [[14 / 3]])
+
+
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        (["a", "b"], "holds text"),
+        (pd.to_datetime(["2020-01-01", "2021-01-01"]), "holds dates or times"),
+        (pd.Categorical(["a", "b"]), "holds categories"),
+        ([[1], [2]], "holds values of type list"),
+    ],
+)
+def test_columns_without_numbers_are_named(values, what, tmp_path):
+    frame = pd.DataFrame({"bad": values, "x": [1.0, 2.0], "y": [1.0, 2.0]})
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet")
+    with pytest.raises(TypeError, match=rf"Column 'bad' {what}.*; turn it into numbers, or choose"):
+        read_moments(frame, "y")
+    with pytest.raises(TypeError, match=rf"'bad' of .*t\.parquet {what}"):
+        read_moments(tmp_path / "t.parquet", "y")
+    assert read_moments(tmp_path / "t.parquet", "y", features=["x"]).n_samples == 2
+
+
+def test_values_of_mixed_kinds_in_a_pandas_column():
+    frame = pd.DataFrame({"x": pd.Series([1, "one"], dtype=object), "y": [1.0, 2.0]})
+    with pytest.raises(TypeError, match="Column 'x' holds values that are not all numbers"):
+        read_moments(frame, "y")
+
+
+# -- missing values and infinities -----------------------------------------------------------
+
+
+@pytest.fixture
+def holed(table, tmp_path):
+    """The folder of three files with two missing values and a NaN, and the rows without one."""
+    wide = table.column("wide").to_pylist()
+    count = table.column("count").to_pylist()
+    wide[310], count[310], wide[999], wide[5] = None, None, None, float("nan")
+    holes = table.set_column(0, "wide", pa.array(wide, pa.float64()))
+    holes = holes.set_column(1, "count", pa.array(count, pa.int16()))
+    keep = np.setdiff1d(np.arange(1000), [5, 310, 999])
+    return write_parquet(holes, tmp_path), keep
+
+
+def test_a_missing_value_is_an_error_with_file_column_and_row(holed):
+    folder, _ = holed
+    with pytest.raises(
+        ValueError, match=r"'wide' has a missing value in row 5 \(counted from 0\) of .*part-0"
+    ):
+        read_moments(folder, "y", features=FEATURES, folds=3)
+    with pytest.raises(
+        ValueError, match=r"'count' has a missing value in row 9 .*part-1\.parquet; fill it in"
+    ):
+        read_moments(folder, "y", features=["small", "count"])
+
+
+def test_rows_with_missing_values_are_left_out_counted_and_reported(holed, table):
+    folder, keep = holed
+    with pytest.warns(
+        DroppedRowsWarning, match=r"^Left out 3 of 1000 rows .*3 in 'wide', 1 in 'count'"
+    ) as caught:
+        folds = read_moments(folder, "y", features=FEATURES, folds=3, drop_missing=True)
+    assert (caught[0].message.n_dropped, caught[0].message.n_rows) == (3, 1000)
+    assert caught[0].filename == __file__
+    # The folds are those of the remaining rows, as if the others had never been there.
+    numbers = fold_numbers(997, 3)
+    for k, fold in enumerate(folds):
+        assert_moments(fold, expected(table, rows=keep[numbers == k]))
+
+
+def test_nothing_is_reported_where_nothing_is_missing(table):
+    moments = read_moments(table, "y", features=FEATURES, drop_missing=True)
+    assert_moments(moments, expected(table))
+
+
+def test_a_missing_target_counts_too():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [1.0, None, 2.0]})
+    with pytest.raises(ValueError, match="Column 'y' has a missing value in row 1 "):
+        read_moments(frame, "y")
+    with pytest.warns(DroppedRowsWarning, match="1 of 3 rows"):
+        assert read_moments(frame, "y", drop_missing=True).n_samples == 2
+
+
+def test_missing_booleans():
+    table = pa.table({"x": pa.array([True, None, False, True]), "y": [1.0, 2.0, 5.0, 3.0]})
+    with pytest.raises(ValueError, match="Column 'x' has a missing value in row 1 "):
+        read_moments(table, "y")
+    with pytest.warns(DroppedRowsWarning):
+        moments = read_moments(table, "y", drop_missing=True)
+    np.testing.assert_allclose(moments.mean_x, [2 / 3])
+
+
+@pytest.mark.parametrize("drop_missing", [False, True])
+def test_an_infinity_is_an_error(drop_missing, tmp_path):
+    text = "y,x\n1,2\n,3\n4,-inf\n5,6\n" if drop_missing else "y,x\n1,2\n1,3\n4,-inf\n5,6\n"
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"Column 'x' has the value -inf in row 2 .*a\.csv"):
+        read_moments(tmp_path / "a.csv", "y", drop_missing=drop_missing, folds=2)
+
+
+def test_rows_of_zero_weight_may_hold_anything():
+    table = pa.table({"x": [1.0, None, 4.0], "y": [1.0, 2.0, float("inf")], "w": [1, 0, 0]})
+    assert read_moments(table, "y", weight="w").n_samples == 1
+    bad = table.set_column(2, "w", pa.array([1.0, 1.0, 0.0]))
+    with pytest.raises(ValueError, match="Column 'x' has a missing value in row 1 "):
+        read_moments(bad, "y", weight="w")
+
+
+def test_a_negative_weight_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("y,x,w\n1,2,1\n3,4,-1\n")
+    with pytest.raises(
+        ValueError, match=r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv"
+    ):
+        read_moments(tmp_path / "a.csv", "y", weight="w", folds=2)
+
+
+def test_no_row_is_complete():
+    table = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
+    with pytest.raises(
+        ValueError, match=r"Each of the 2 rows of the table has a missing value \(2 in 'x'\)"
+    ):
+        read_moments(table, "y", drop_missing=True)
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no file or folder .*nothing\.csv\."):
+        read_moments(tmp_path / "nothing.csv", "y")
+    with pytest.raises(FileNotFoundError, match=r"No file matches .*\*\.csv\."):
+        read_moments(str(tmp_path / "*.csv"), "y")
+    with pytest.raises(FileNotFoundError, match=r"has no file that ends in \.parquet"):
+        read_moments(tmp_path, "y")
+
+
+def test_a_name_with_brackets_is_not_a_glob(tmp_path):
+    (tmp_path / "data[1].csv").write_text("y,x\n1,2\n2,3\n")
+    assert read_moments(str(tmp_path / "data[1].csv"), "y").n_samples == 2
+
+
+def test_hidden_and_foreign_files_in_a_folder_are_passed_over(table, tmp_path):
+    write_parquet(table, tmp_path)
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "README.md").write_text("hello")
+    (tmp_path / ".hidden.parquet").write_text("no parquet")
+    assert read_moments(tmp_path, "y").n_samples == 1000
+
+
+def test_files_of_unknown_or_different_kinds(table, tmp_path):
+    (tmp_path / "a.xlsx").write_text("x")
+    with pytest.raises(ValueError, match=r"a\.xlsx does not end in \.parquet"):
+        read_moments(tmp_path / "a.xlsx", "y")
+    write_parquet(table, tmp_path)
+    (tmp_path / "b.csv").write_text("y,x\n1,2\n")
+    with pytest.raises(ValueError, match=r"b\.csv and .*part-0\.parquet are of different kinds"):
+        read_moments(tmp_path, "y")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.arrow"])
+def test_a_damaged_or_empty_file_is_named(name, tmp_path):
+    for content in ("", "hello" if name != "a.csv" else "y,x\n1,2\n3\n"):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ValueError, match=rf"{name} cannot be read: "):
+            read_moments(tmp_path / name, "y")
+
+
+def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
+    (tmp_path / "a.csv").write_text("y,x,z\n" + "1,2,3\n" * 200_000)
+    (tmp_path / "b.csv").write_text("y,x,z\n" + "1,2,3\n" * 200_000 + "1,2,n.a.\n")
+    with pytest.raises(
+        ValueError, match=r"Column 'z' holds 'n\.a\.' in line 200002 of .*b\.csv; it is no number\."
+    ):
+        read_moments(tmp_path, "y")
+
+
+def test_no_such_column(table, tmp_path):
+    folder = write_parquet(table, tmp_path)
+    with pytest.raises(ValueError, match=r"has no column 'Y'; did you mean 'y'\?$"):
+        read_moments(folder, "Y")
+    with pytest.raises(
+        ValueError, match=r"The table has no column 'cuont'; did you mean 'count'\?$"
+    ):
+        read_moments(table, "y", features=["wide", "cuont"])
+    with pytest.raises(
+        ValueError,
+        match=r"has no column 'zebra'; it has 'wide', 'count', 'y', 'flag', 'small' and 1 more\.$",
+    ):
+        read_moments(table, "y", weight="zebra")
+
+
+def test_another_separator_is_guessed_at(tmp_path):
+    (tmp_path / "a.csv").write_text("y;x\n1;2\n")
+    with pytest.raises(ValueError, match=r"its only column is 'y;x', so its separator may be"):
+        read_moments(tmp_path / "a.csv", "target")
+
+
+def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
+    write_parquet(table, tmp_path)
+    pq.write_table(table.drop_columns("small"), tmp_path / "part-9.parquet")
+    with pytest.raises(ValueError, match=r"part-9\.parquet has no column 'small'"):
+        read_moments(tmp_path, "y")
+
+
+def test_roles_that_clash(table):
+    with pytest.raises(ValueError, match="The target 'y' is among the features"):
+        read_moments(table, "y", features=["wide", "y"])
+    with pytest.raises(ValueError, match="The weight 'w' is among the features"):
+        read_moments(table, "y", features=["wide", "w"], weight="w")
+    with pytest.raises(ValueError, match="'y' cannot be both the target and the weight"):
+        read_moments(table, "y", weight="y")
+    with pytest.raises(ValueError, match="'wide' is given more than once"):
+        read_moments(table, "y", features=["wide", "wide"])
+    with pytest.raises(ValueError, match="no column left"):
+        read_moments(table, "y", features=[])
+    with pytest.raises(
+        TypeError, match="features must be a list of column names, not the text 'wide'"
+    ):
+        read_moments(table, "y", features="wide")
+
+
+def test_doubled_and_nameless_columns(tmp_path):
+    (tmp_path / "a.csv").write_text("y,x,x\n1,2,3\n")
+    with pytest.raises(ValueError, match=r"a\.csv cannot be read: CSV file .* columns named x\.$"):
+        read_moments(tmp_path / "a.csv", "y")
+    table = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
+    with pytest.raises(ValueError, match="The table has more than one column 'x'"):
+        read_moments(table, "y")
+    with pytest.raises(
+        TypeError, match="Column names must be text, but the frame has or asks for 0"
+    ):
+        read_moments(pd.DataFrame({0: [1.0], "y": [1.0]}), "y")
+
+
+def test_too_many_folds(table):
+    few = table.slice(0, 4)
+    with pytest.raises(ValueError, match="The table has 4 rows, which leave 6 of 10 folds empty"):
+        read_moments(few, "y", folds=10)
+    assert [fold.n_samples for fold in read_moments(few, "y", folds=4)] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("folds", [1, 0, -3, 2.0, True, "5"])
+def test_folds_must_be_a_number_of_folds(folds, table):
+    with pytest.raises(ValueError, match="folds must be a whole number of at least 2"):
+        read_moments(table, "y", folds=folds)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 0.5, None])
+def test_seed_must_be_a_seed(seed, table):
+    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+        read_moments(table, "y", seed=seed)
+
+
+def test_no_rows(tmp_path):
+    empty = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
+    pq.write_table(empty, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("y,x\n")
+    for source in (empty, empty.to_pandas(), tmp_path / "a.parquet", tmp_path / "a.csv"):
+        with pytest.raises(ValueError, match="has no rows"):
+            read_moments(source, "y")
+
+
+def test_all_weights_zero():
+    table = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
+    with pytest.raises(ValueError, match="All weights of the table are zero"):
+        read_moments(table, "y", weight="w")
+
+
+def test_values_too_large_to_be_squared_are_named_with_their_rows(tmp_path):
+    (tmp_path / "a.csv").write_text("y,x\n1,1e200\n2,-1e200\n3,4\n")
+    with pytest.raises(ValueError, match=r"a\.csv.*olumn 'x'.*too large"):
+        read_moments(tmp_path / "a.csv", "y")
+
+
+def test_things_that_are_no_table():
+    with pytest.raises(TypeError, match=r"The source must be a path, .*, not int"):
+        read_moments(3, "y")
+    with pytest.raises(TypeError, match=r"The source must be a path, .*, not list"):
+        read_moments([], "y")
+    with pytest.raises(TypeError, match=r"lazy frame; call its collect\(\)"):
+        read_moments(pl.LazyFrame({"x": [1], "y": [2]}), "y")
+
+
+# -- progress --------------------------------------------------------------------------------
+
+
+def test_progress_goes_to_standard_error(table, tmp_path, capsys):
+    read_moments(write_parquet(table, tmp_path), "y", progress=True)
+    (tmp_path / "a.csv").write_text("y,x\n1,2\n2,3\n")
+    read_moments(tmp_path / "a.csv", "y", progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "1,000 of 1,000 rows" in err
+    assert "2 rows, " in err
+    assert "rows/s" in err
+
+
+def test_silence_without_progress(table, capsys):
+    read_moments(table, "y")
+    assert capsys.readouterr() == ("", "")
