@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from sparsestep.equations import NormalEquations
+from sparsestep.equations import NormalEquations, later_copies
 from sparsestep.linear import GramFamily, by_gram
-from sparsestep.reference import sparsestep_reference
+from sparsestep.reference import ridge, sparsestep_reference
 from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
 
 __all__ = ["solve_all"]
@@ -46,6 +46,8 @@ Index = NDArray[np.intp]
 _LARGE = 1500
 # A block of this many coefficients keeps the arrays of an iteration in the cache.
 _BLOCK = 60_000
+# A ridge penalty that only chooses among solutions that fit equally well.
+_NEXT_TO_NOTHING = 1e-30
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
 
@@ -132,9 +134,10 @@ def _solve_block(
     b = np.zeros_like(todo.q)
     steps = 0
     # Without a penalty the least-norm solution depends on the units: it is found in the given ones.
-    literal = [] if family.invertible else [todo.take(~todo.alpha.any(axis=1))]
-    if literal:
-        todo = todo.take(todo.alpha.any(axis=1))
+    literal = []
+    if not family.invertible:
+        penalized = np.count_nonzero(todo.alpha, axis=1) > 0
+        literal, todo = [todo.take(~penalized)], todo.take(penalized)
     for rules in (BOLD, CAREFUL):
         if len(todo.slot):
             rows = _enter(todo, family, gammas, rules)
@@ -174,7 +177,7 @@ def _canonical(
     grams, parts = [], []
     for k, eq in enumerate(equations):
         length = np.sqrt(np.diag(eq.S))
-        used = (length > 0) & np.isfinite(factor)
+        used = (length > 0) & np.isfinite(factor) & ~later_copies(eq.S)
         # A column that may not enter becomes one that explains nothing; the others keep place.
         inverse = np.divide(1.0, length, out=np.zeros_like(length), where=used)
         S = eq.S * inverse
@@ -208,7 +211,7 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
     if family.invertible:
         largest = np.sqrt((rows.ols**2 / rows.unit).max(axis=1, initial=0.0))
     else:
-        largest = np.full(len(rows.gram), np.inf)
+        largest = _longest_ridge(rows, family)
     alpha = (rows.alpha / rows.unit).max(axis=1, initial=0.0)
     at, from_zero = late_start(gammas, alpha, largest, family.smallest[rows.gram], rules)
     if rules is BOLD and family.well_conditioned:
@@ -217,6 +220,23 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
     error = np.abs(b) * rows.alpha / family.tau[rows.gram].astype(b.dtype)
     error /= (gammas[at] ** 2).astype(b.dtype)[:, np.newaxis] * rows.unit
     return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at)
+
+
+def _longest_ridge(rows: _Rows, family: GramFamily) -> Array:
+    """A bound on the coefficients of every ridge regression: the length of the shortest solution.
+
+    Without a unique least-squares solution the loop, while its penalties are all alike, starts near
+    the solution of least norm; a larger penalty gives a shorter vector.
+    """
+    lengths: dict[tuple[int, bytes], float] = {}
+    for row, k in enumerate(rows.gram):
+        key = (k, rows.q[row].tobytes())
+        if key not in lengths:
+            b = ridge(family.S[k], _NEXT_TO_NOTHING / rows.unit[row], rows.q[row])
+            lengths[key] = float(np.sqrt(np.sum(b**2 / rows.unit[row])))
+    alike = np.ptp(rows.alpha, axis=1) == 0
+    found = [lengths[k, q.tobytes()] for k, q in zip(rows.gram, rows.q, strict=True)]
+    return np.where(alike, found, np.inf)
 
 
 def _anneal(

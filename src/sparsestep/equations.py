@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from sparsestep.moments import Moments
 
-__all__ = ["NormalEquations", "Units"]
+__all__ = ["NormalEquations", "Units", "later_copies"]
 
 Array = NDArray[np.float64]
+
+# Columns whose squared correlation is as near to 1 as the rounding of the moments are copies.
+_COPY = 1e-13
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,22 @@ class NormalEquations:
     S: Array
     q: Array
     alphas: Array
+
+
+def later_copies(S: Array) -> NDArray[np.bool_]:
+    """Columns that repeat an earlier one, or its negative, by the Gram matrix `S`.
+
+    Which of two equal columns the loop keeps is decided by rounding. The rule instead: the first.
+    """
+    length = np.sqrt(np.diag(S))
+    copies = np.zeros(len(S), dtype=bool)
+    # Few matrices have any: look at the whole only if one pass finds more than the diagonal.
+    alike = np.abs(S) >= (1.0 - _COPY) * length * length[:, np.newaxis]
+    alike &= (length > 0) & (length > 0)[:, np.newaxis]
+    if np.count_nonzero(alike) > np.count_nonzero(length):
+        for j in np.flatnonzero(np.count_nonzero(np.triu(alike, 1), axis=0)):
+            copies[j] = bool(np.any(alike[:j, j] & ~copies[:j]))
+    return copies
 
 
 @dataclass(frozen=True)

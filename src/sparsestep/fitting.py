@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.engine import solve_all
-from sparsestep.equations import NormalEquations, Units
+from sparsestep.equations import NormalEquations, Units, later_copies
 from sparsestep.grid import alpha_grid, every_size
 from sparsestep.moments import Moments
 from sparsestep.polish import polish_support
@@ -83,6 +83,9 @@ def fit_alphas(moments: Sequence[Moments], alphas: Array, settings: Settings) ->
 
 def _literally(equations: NormalEquations, settings: Settings) -> Array:
     """The literal loop for each target and alpha."""
+    m = len(equations.S)
+    factor = np.ones(m) if settings.penalty_factor is None else settings.penalty_factor.copy()
+    factor[later_copies(equations.S)] = np.inf
     return np.array(
         [
             [
@@ -90,7 +93,7 @@ def _literally(equations: NormalEquations, settings: Settings) -> Array:
                     equations.S,
                     q,
                     alpha,
-                    penalty_factor=settings.penalty_factor,
+                    penalty_factor=factor,
                     **vars(settings.schedule),
                 )
                 for alpha in alphas
@@ -160,4 +163,4 @@ def _scale(moments: Moments, settings: Settings) -> tuple[float, int]:
         used &= (factor > 0) & np.isfinite(factor)
     drop = q[used] ** 2 / moments.diag[used, np.newaxis]
     guess = float(drop.max(initial=0.0)) or float(np.max(moments.yty)) or 1.0
-    return guess, min(int(np.count_nonzero(used)), max(moments.n_samples - 1, 0))
+    return guess, int(np.count_nonzero(used))

@@ -274,7 +274,7 @@ class _Systems:
             dstep = d * step
             energy, before = np.vecdot(residual, dstep if self.dual else step), energy
             past = [*past[-_MEMORY:], energy]
-            # Where convergence is slow the steps still to come add up: 1 / (1 - rate) times this one.
+            # Where convergence is slow the steps to come add up, to 1 / (1 - rate) times this one.
             rate = _ratio(energy, past[0]) ** (0.5 / (len(past) - 1))
             rest = np.reciprocal(np.maximum(1 - rate, _SLOWEST))
             done = np.vecdot(size, size) * rest**2 <= bound

@@ -78,7 +78,9 @@ def cross_validate(
     return [CVErrors(errors, weights) for errors in mse]
 
 
-def criterion_path(criterion: str, rss: Array, n_nonzero: Array, n: float, m: int) -> Array:
+def criterion_path(
+    criterion: str, rss: Array, n_nonzero: NDArray[np.intp], n: float, m: int
+) -> Array:
     """Information criterion of each model: ``n log(rss / n)`` plus a price for its k variables.
 
     ======  =======================================
@@ -88,7 +90,8 @@ def criterion_path(criterion: str, rss: Array, n_nonzero: Array, n: float, m: in
     gic     log(log n) log(m) k
     ======  =======================================
 
-    (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.)
+    (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.) Residuals that are rounding
+    count as one size, so that of several perfect fits the sparsest is the best.
     """
     k = np.asarray(n_nonzero, dtype=np.float64)
     log_n = np.log(max(n, 2.0))
@@ -102,4 +105,5 @@ def criterion_path(criterion: str, rss: Array, n_nonzero: Array, n: float, m: in
         price = np.log(max(log_n, np.e)) * np.log(max(m, np.e)) * k
     else:
         raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}.")
-    return np.asarray(n * np.log(np.maximum(rss, np.finfo(np.float64).tiny) / n) + price)
+    rounding = max(1e-12 * float(np.max(rss)), np.finfo(np.float64).tiny)
+    return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + price)

@@ -1,0 +1,780 @@
+"""SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
+from sparsestep.inference import standard_errors, t_interval
+from sparsestep.moments import Moments, leave_one_out
+from sparsestep.path import Path, fit_path, no_such_size
+from sparsestep.schedule import Schedule
+from sparsestep.selection import CRITERIA, CVErrors, cross_validate
+from sparsestep.splitting import split_moments
+from sparsestep.summary import Summary
+from sparsestep.validation import (
+    alpha_values,
+    alphas_wanted,
+    as_table,
+    penalty_factors,
+    weights,
+    whole_number,
+)
+
+__all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
+
+Array = NDArray[np.float64]
+
+_SETTINGS = """fit_intercept : bool, default=True
+        Whether the model has an intercept. Without one, no mean is subtracted.
+    standardize : bool, default=True
+        Divide the columns and the target by their standard deviations first (and alpha by the
+        target's variance), and map the coefficients back, so that units do not matter. False is the
+        paper's loop on the numbers as given. In cross-validation each fold has its own scales.
+    penalty_factor : array-like of shape (n_features,), default=None
+        Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never.
+    gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
+        The penalty's width gamma starts at `gamma_0` and is divided by `gamma_step` while it
+        exceeds `gamma_stop`.
+    t_max : int, default=2
+        Majorization steps at each gamma.
+    epsilon : float, default=1e-7
+        Smaller coefficients are set to zero at the end, in standardized units if `standardize`.
+    polish : {None, "swap"}, default=None
+        "swap" adds, drops and swaps variables after the fit while the exact objective
+        ``||y - Xb||^2 + alpha * (number kept)`` falls. None is the paper's method.
+    solver : {"auto", "reference"}, default="auto"
+        "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude
+        slower."""
+
+_ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
+        scikit-learn's ``Ridge``): the paper's lambda."""
+
+_ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Coefficients in the units of the data; zero for a variable that is not kept.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The intercept.
+    alpha_ : float or ndarray of shape (n_targets,)
+        The alpha of the model.
+    n_iter_ : int
+        Majorization steps taken.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if they had some."""
+
+
+def _documented(cls: type) -> type:
+    """Put the texts that the estimators share into a docstring."""
+    assert cls.__doc__ is not None
+    for mark, text in (
+        ("{settings}", _SETTINGS),
+        ("{alpha_units}", _ALPHA_UNITS),
+        ("{attributes}", _ATTRIBUTES),
+    ):
+        cls.__doc__ = cls.__doc__.replace(mark, text)
+    return cls
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What the summary of one target needs to know of its fit."""
+
+    alpha: float
+    how: str
+    facts: dict[str, str]
+    standard_error: Array
+    free: float
+    deviation: Array
+    r2: float
+    n: float
+
+
+class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: validation, moments, prediction, summary."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Predictors. Sparse input is not made dense.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; each column gets a model of its own.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. A weight of k equals k copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        X, y, weight = self._validated(X, y, sample_weight)
+        self._choose(Moments.from_data(X, y, weight, feature_names=self._names()))
+        return self
+
+    def fit_moments(self, moments: Any) -> Self:
+        """Fit to moments: the same model as from the rows they came from.
+
+        Parameters
+        ----------
+        moments : Moments
+
+        Returns
+        -------
+        self
+        """
+        self._adopt(moments)
+        self._choose(moments)
+        return self
+
+    def _choose(self, moments: Moments) -> None:
+        """Fit, choose among the fits, and set the attributes."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets of new rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            as_table(X),
+            accept_sparse=("csr", "csc", "coo"),
+            dtype=(np.float64, np.float32),
+            reset=False,
+        )
+        return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
+
+    def summary(self, *, level: float = 0.95, target: int = 0) -> Summary:
+        """The model as a table: variables kept, coefficients, standard errors, intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals. They hold for the selected variables as if these had been chosen
+            beforehand.
+        target : int, default=0
+            Which target, if there are several.
+
+        Returns
+        -------
+        Summary
+            Prints as text, shows as HTML in a notebook; ``to_frame()`` gives a pandas frame.
+        """
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        coef = np.atleast_2d(self.coef_)[target]
+        record = self._records[target]
+        low, high = t_interval(coef, record.standard_error, record.free, level)
+        kept = np.flatnonzero(coef)
+        kept = kept[np.argsort(-np.abs(coef[kept]) * record.deviation[kept], kind="stable")]
+        names = self._all_names()
+        facts = {
+            "variables kept": f"{len(kept)} of {len(coef)}",
+            "alpha": f"{record.alpha:.5g} ({record.how})",
+            **record.facts,
+            "R2": f"{record.r2:.4f} on {record.n:g} rows",
+            "intercept": f"{np.atleast_1d(self.intercept_)[target]:.5g}",
+        }
+        return Summary(
+            facts,
+            [names[j] for j in kept],
+            coef[kept],
+            record.standard_error[kept],
+            low[kept],
+            high[kept],
+            level,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- shared steps ------------------------------------------------------------------------
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+        """X, y and weights checked, and the names of the columns noted."""
+        X, y = validate_data(
+            self,
+            as_table(X),
+            y,
+            accept_sparse=("csr", "csc", "coo"),
+            dtype=(np.float64, np.float32),
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        self._flat_y = y.ndim == 1
+        return X, y, weights(sample_weight, X)
+
+    def _adopt(self, moments: Moments) -> None:
+        """Note what `_validated` would have noted of the rows."""
+        if not isinstance(moments, Moments):
+            raise TypeError(f"fit_moments takes Moments; got {type(moments).__name__}.")
+        if moments.n_samples < 2:
+            raise ValueError(
+                f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
+            )
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._flat_y = np.ndim(moments.mean_y) == 0
+
+    def _names(self) -> list[str] | None:
+        """Names of the columns, if they had some."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _all_names(self) -> list[str]:
+        """Names of the columns, made up if they had none."""
+        return self._names() or [f"x{j}" for j in range(self.n_features_in_)]
+
+    def _settings(self, n_jobs: int | None = None) -> Settings:
+        """The parameters, checked."""
+        if self.solver not in ("auto", "reference"):
+            raise ValueError(f"solver must be 'auto' or 'reference'; got {self.solver!r}.")
+        if self.polish not in (None, "swap"):
+            raise ValueError(f"polish must be None or 'swap'; got {self.polish!r}.")
+        for name in ("gamma_0", "gamma_stop", "gamma_step", "epsilon"):
+            if not isinstance(getattr(self, name), Real):
+                raise ValueError(f"{name} must be a number; got {getattr(self, name)!r}.")
+        return Settings(
+            schedule=Schedule(
+                gamma_0=float(self.gamma_0),
+                gamma_stop=float(self.gamma_stop),
+                gamma_step=float(self.gamma_step),
+                t_max=whole_number("t_max", self.t_max, least=1),
+                epsilon=float(self.epsilon),
+            ),
+            fit_intercept=bool(self.fit_intercept),
+            standardize=bool(self.standardize),
+            penalty_factor=penalty_factors(self.penalty_factor, self.n_features_in_),
+            polish=self.polish,
+            solver=self.solver,
+            n_jobs=effective_n_jobs(n_jobs),
+        )
+
+    def _keep(
+        self,
+        moments: Moments,
+        chosen: Sequence[tuple[Array, float, float]],
+        how: str,
+        facts: Sequence[dict[str, str]],
+    ) -> None:
+        """Set the attributes of a fitted model from (coef, intercept, alpha) of each target."""
+        coefs, intercepts, alphas = (np.array(part) for part in zip(*chosen, strict=True))
+        self._records = []
+        for t, coef in enumerate(coefs):
+            one = moments.target(t)
+            errors, free = standard_errors(one, coef, fit_intercept=self.fit_intercept)
+            total = float(one.yty if self.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
+            rss = float(one.rss(coef, intercepts[t]))
+            self._records.append(
+                _Record(
+                    alpha=float(alphas[t]),
+                    how=how,
+                    facts=facts[t],
+                    standard_error=errors,
+                    free=free,
+                    deviation=np.sqrt(one.diag / one.weight_sum),
+                    r2=1.0 - rss / total if total > 0 else np.nan,
+                    n=one.weight_sum,
+                )
+            )
+        self.coef_ = self._one_or_all(coefs)
+        self.intercept_ = self._one_or_all(intercepts)
+        self.alpha_ = self._one_or_all(alphas)
+
+    def _one_or_all(self, values: Any) -> Any:
+        """The value of the only target, or those of all as an array."""
+        if not self._flat_y:
+            return np.array(values)
+        return values[0] if np.ndim(values[0]) else float(values[0])
+
+
+@_documented
+class SparseStep(_SparseStepBase):
+    """Sparse linear regression without shrinkage, at one alpha or with a given number of variables.
+
+    Minimizes ``||y - Xb||^2 + alpha * (number of non-zero b)`` approximately, by the SparseStep
+    algorithm of van den Burg, Groenen and Alfons (2017). The coefficients kept are those of least
+    squares on the variables kept.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        {alpha_units}
+    n_nonzero : int, default=None
+        If given, alpha is searched for so that exactly so many variables are kept.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    SparseStepCV : Alpha by cross-validation.
+    SparseStepIC : Alpha by an information criterion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep import SparseStep
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 6))
+    >>> y = 3.0 + X @ [2.0, 0.0, -1.0, 0.0, 0.0, 0.0] + 0.5 * rng.standard_normal(200)
+    >>> model = SparseStep(alpha=5.0).fit(X, y)
+    >>> model.coef_.round(2)
+    array([ 1.99,  0.  , -0.98,  0.  ,  0.  ,  0.  ])
+    >>> SparseStep(n_nonzero=1).fit(X, y).coef_.round(1)
+    array([2., 0., 0., 0., 0., 0.])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        n_nonzero: int | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        penalty_factor: Any = None,
+        gamma_0: float = 1e6,
+        gamma_stop: float = 1e-8,
+        gamma_step: float = 2.0,
+        t_max: int = 2,
+        epsilon: float = 1e-7,
+        polish: str | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.n_nonzero = n_nonzero
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.gamma_0 = gamma_0
+        self.gamma_stop = gamma_stop
+        self.gamma_step = gamma_step
+        self.t_max = t_max
+        self.epsilon = epsilon
+        self.polish = polish
+        self.solver = solver
+
+    def _choose(self, moments: Moments) -> None:
+        settings = self._settings()
+        n_targets = np.size(moments.mean_y)
+        if self.n_nonzero is None:
+            alpha = alpha_values([self.alpha], "alpha")
+            fits = fit_alphas([moments], alpha, settings)[0]
+            chosen = [_point(fits, t, 0) for t in range(n_targets)]
+            self.n_iter_ = fits.n_iter
+            how = "given"
+        else:
+            size = whole_number("n_nonzero", self.n_nonzero, least=0)
+            found = [_of_size(moments.target(t), size, settings) for t in range(n_targets)]
+            chosen = [point for point, _ in found]
+            self.n_iter_ = max(n_iter for _, n_iter in found)
+            how = f"{size} variables asked for"
+        self._keep(moments, chosen, how, [{}] * n_targets)
+
+
+@_documented
+class SparseStepCV(_SparseStepBase):
+    """Sparse linear regression without shrinkage, alpha chosen by cross-validation.
+
+    The rows are read once: all alphas on all folds are fitted from the folds' moments.
+
+    Parameters
+    ----------
+    alphas : int or array-like, default=101
+        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
+        and one that keeps all; or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        scale of scikit-learn's ``Ridge``): the paper's lambdas.
+    cv : int, splitter or iterable of (train, test), default=10
+        Any of scikit-learn's ways to split. A number means so many contiguous folds.
+    rule : {"min", "1se"}, default="min"
+        "min" takes the smallest cross-validation error; "1se" the sparsest model within one
+        standard error of it.
+    n_jobs : int, default=None
+        Threads that share the folds, as in joblib: None is 1, -1 all cores.
+    verbose : int, default=0
+        Not 0: say what was read, fitted and chosen.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+    alphas_ : ndarray of shape (n_alphas,)
+        The alphas tried, largest first.
+    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
+        Mean squared error of each alpha on each fold.
+    cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
+        Cross-validation error of each alpha, folds weighted by their size, and its standard error.
+    alpha_min_, alpha_1se_ : float or ndarray of shape (n_targets,)
+        The alphas of the two rules.
+    path_ : Path or list of Path
+        The models of all alphas on all rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparsestep import SparseStepCV
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SparseStepCV(rule="1se").fit(X, y)
+    >>> print(model.summary())
+    variables kept  3 of 10
+    alpha           72307 (10-fold cross-validation, 1se)
+    CV error        3115 +- 222.9
+    R2              0.4801 on 442 rows
+    intercept       152.13
+    <BLANKLINE>
+    variable  coefficient  std. error   2.5 %  97.5 %
+    bmi            603.08      64.677  475.96  730.19
+    s5             543.87      64.619  416.87  670.87
+    bp             262.27      62.962  138.53  386.02
+    <BLANKLINE>
+    Intervals hold for this set of variables as if it had been chosen beforehand.
+    """
+
+    def __init__(
+        self,
+        alphas: Any = 101,
+        *,
+        cv: Any = 10,
+        rule: str = "min",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        penalty_factor: Any = None,
+        gamma_0: float = 1e6,
+        gamma_stop: float = 1e-8,
+        gamma_step: float = 2.0,
+        t_max: int = 2,
+        epsilon: float = 1e-7,
+        polish: str | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.gamma_0 = gamma_0
+        self.gamma_stop = gamma_stop
+        self.gamma_step = gamma_step
+        self.t_max = t_max
+        self.epsilon = epsilon
+        self.polish = polish
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Fit to rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Predictors. Sparse input is not made dense.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; each column gets a model, and an alpha, of its own.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the fits and in the errors.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the rows, for splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        X, y, weight = self._validated(X, y, sample_weight)
+        splits = self._splits(X, y, groups)
+        whole, train, valid = split_moments(X, y, weight, splits, self._names())
+        self._cross_validate(whole, train, valid)
+        return self
+
+    def fit_moments(self, moments: Any) -> Self:
+        """Fit to the moments of folds: the same model as from the rows they came from.
+
+        Parameters
+        ----------
+        moments : sequence of Moments
+            One for each fold.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(moments, Moments):
+            raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
+        folds = list(moments)
+        if len(folds) < 2:
+            raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
+        whole = Moments.merge(folds)
+        self._adopt(whole)
+        self._cross_validate(whole, leave_one_out(folds), folds)
+        return self
+
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
+        """The splits of `cv`, as index arrays."""
+        cv = check_cv(self.cv)
+        folds = getattr(cv, "n_splits", None)
+        if groups is None and isinstance(folds, Integral) and folds > X.shape[0]:
+            raise ValueError(
+                f"cv={folds} folds need at least {folds} rows; there are {X.shape[0]}: lower cv."
+            )
+        return list(cv.split(X, y, groups))
+
+    def _cross_validate(
+        self, whole: Moments, train: Sequence[Moments], valid: Sequence[Moments]
+    ) -> None:
+        if self.rule not in ("min", "1se"):
+            raise ValueError(f"rule must be 'min' or '1se'; got {self.rule!r}.")
+        for k, fold in enumerate(valid):
+            if fold.weight_sum <= 0:
+                raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
+        settings = self._settings(self.n_jobs)
+        fits, _ = fit_path(whole, alphas_wanted(self.alphas), settings)
+        self._say(f"{len(fits.alphas)} alphas from {fits.alphas[0]:.3g} to {fits.alphas[-1]:.3g}")
+        errors = cross_validate(train, valid, fits.alphas, settings)
+        paths = [Path.of(whole, fits, t) for t in range(len(errors))]
+        best = [e.best() for e in errors]
+        sparse = [e.best_within_one_se(p.n_nonzero) for e, p in zip(errors, paths, strict=True)]
+        index = best if self.rule == "min" else sparse
+
+        self.alphas_ = fits.alphas
+        self.n_iter_ = fits.n_iter
+        self.path_ = paths[0] if self._flat_y else paths
+        self.mse_path_ = self._one_or_all([e.mse for e in errors])
+        self.cv_mean_ = self._one_or_all([e.mean for e in errors])
+        self.cv_se_ = self._one_or_all([e.se for e in errors])
+        self.alpha_min_ = self._one_or_all([fits.alphas[i] for i in best])
+        self.alpha_1se_ = self._one_or_all([fits.alphas[i] for i in sparse])
+        facts = [_cv_facts(e, i, len(fits.alphas)) for e, i in zip(errors, index, strict=True)]
+        chosen = [_point(fits, t, i) for t, i in enumerate(index)]
+        self._keep(whole, chosen, f"{len(valid)}-fold cross-validation, {self.rule}", facts)
+        for t, (_, _, alpha) in enumerate(chosen):
+            self._say(f"alpha {alpha:.5g} keeps {np.count_nonzero(chosen[t][0])} variables")
+
+    def _say(self, message: str) -> None:
+        """Print a line if `verbose`."""
+        if self.verbose:
+            print(f"[SparseStepCV] {message}")
+
+
+@_documented
+class SparseStepIC(_SparseStepBase):
+    """Sparse linear regression without shrinkage, alpha chosen by an information criterion.
+
+    Parameters
+    ----------
+    criterion : {"aic", "bic", "ebic", "gic"}, default="bic"
+        ``n log(rss / n)`` plus, for k of m variables kept, ``2 k`` (aic), ``log(n) k`` (bic),
+        ``log(n) k + 2 log(m choose k)`` (ebic), or ``log(log n) log(m) k`` (gic).
+    alphas : int or array-like, default=101
+        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
+        and one that keeps all; or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        scale of scikit-learn's ``Ridge``): the paper's lambdas.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+    alphas_ : ndarray of shape (n_alphas,)
+        The alphas tried, largest first.
+    criterion_path_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        The criterion of each.
+    path_ : Path or list of Path
+        The models of all alphas.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparsestep import SparseStepIC
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SparseStepIC("ebic").fit(X, y)
+    >>> model.feature_names_in_[model.coef_ != 0].tolist()
+    ['sex', 'bmi', 'bp', 's3', 's5']
+    """
+
+    def __init__(
+        self,
+        criterion: str = "bic",
+        *,
+        alphas: Any = 101,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        penalty_factor: Any = None,
+        gamma_0: float = 1e6,
+        gamma_stop: float = 1e-8,
+        gamma_step: float = 2.0,
+        t_max: int = 2,
+        epsilon: float = 1e-7,
+        polish: str | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.criterion = criterion
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.gamma_0 = gamma_0
+        self.gamma_stop = gamma_stop
+        self.gamma_step = gamma_step
+        self.t_max = t_max
+        self.epsilon = epsilon
+        self.polish = polish
+        self.solver = solver
+
+    def _choose(self, moments: Moments) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(
+                f"criterion must be one of {', '.join(CRITERIA)}; got {self.criterion!r}."
+            )
+        fits, _ = fit_path(moments, alphas_wanted(self.alphas), self._settings())
+        paths = [Path.of(moments, fits, t) for t in range(np.size(moments.mean_y))]
+        values = [path.criterion(self.criterion) for path in paths]
+        self.alphas_ = fits.alphas
+        self.n_iter_ = fits.n_iter
+        self.path_ = paths[0] if self._flat_y else paths
+        self.criterion_path_ = self._one_or_all(values)
+        index = [int(np.argmin(value)) for value in values]
+        chosen = [_point(fits, t, i) for t, i in enumerate(index)]
+        facts = [
+            {self.criterion.upper(): f"{v[i]:.1f}{_at_end(i, len(v))}"}
+            for v, i in zip(values, index, strict=True)
+        ]
+        self._keep(moments, chosen, self.criterion.upper(), facts)
+
+
+def sparsestep_path(
+    X: Any,
+    y: Any,
+    *,
+    alphas: Any = 101,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    penalty_factor: Any = None,
+    gamma_0: float = 1e6,
+    gamma_stop: float = 1e-8,
+    gamma_step: float = 2.0,
+    t_max: int = 2,
+    epsilon: float = 1e-7,
+    polish: str | None = None,
+    solver: str = "auto",
+) -> Path:
+    """The models of many alphas.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `SparseStep.fit`; y has one column. X may also be `Moments`, with y None.
+    alphas : int, array-like or "sizes", default=101
+        How many alphas, between one that keeps no variable and one that keeps all; the alphas
+        themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
+        "sizes" for one model of every size that some alpha gives.
+    fit_intercept, standardize, penalty_factor, gamma_0, gamma_stop, gamma_step, t_max, epsilon
+        As in `SparseStep`.
+    polish, solver
+        As in `SparseStep`.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep import sparsestep_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 4))
+    >>> y = X @ [2.0, 0.0, -1.0, 0.0] + rng.standard_normal(100)
+    >>> path = sparsestep_path(X, y, alphas=[0.1, 10.0, 1000.0])
+    >>> path.alphas, path.n_nonzero
+    (array([1.e+03, 1.e+01, 1.e-01]), array([0, 2, 4]))
+    """
+    model = SparseStep(
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        penalty_factor=penalty_factor,
+        gamma_0=gamma_0,
+        gamma_stop=gamma_stop,
+        gamma_step=gamma_step,
+        t_max=t_max,
+        epsilon=epsilon,
+        polish=polish,
+        solver=solver,
+    )
+    if isinstance(X, Moments):
+        model._adopt(X)
+        moments = X
+    else:
+        X, y, weight = model._validated(X, y, sample_weight)
+        moments = Moments.from_data(X, y, weight, feature_names=model._names())
+    if not model._flat_y and np.size(moments.mean_y) > 1:
+        raise ValueError(
+            f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
+        )
+    wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
+    fits, missing = fit_path(moments, wanted, model._settings())
+    return Path.of(moments, fits, missing_sizes=missing)
+
+
+def _point(fits: Fits, target: int, index: int) -> tuple[Array, float, float]:
+    """Coefficients, intercept and alpha of one fit."""
+    return (
+        fits.coefs[target, index],
+        float(fits.intercepts[target, index]),
+        float(fits.alphas[index]),
+    )
+
+
+def _of_size(
+    moments: Moments, size: int, settings: Settings
+) -> tuple[tuple[Array, float, float], int]:
+    """The best-fitting model with exactly `size` variables, and the steps its search took."""
+    if size > moments.n_features:
+        raise ValueError(f"n_nonzero={size} is more than the {moments.n_features} columns of X.")
+    fits, _ = fit_every_size(moments, settings)
+    sizes = fits.n_nonzero[0]
+    index = np.flatnonzero(sizes == size)
+    if not len(index):
+        raise ValueError(no_such_size(size, sizes))
+    return _point(fits, 0, int(index[0])), fits.n_iter
+
+
+def _cv_facts(errors: CVErrors, index: int, n_alphas: int) -> dict[str, str]:
+    """The cross-validation error of the chosen alpha, in words."""
+    text = f"{errors.mean[index]:.5g} +- {errors.se[index]:.4g}{_at_end(index, n_alphas)}"
+    return {"CV error": text}
+
+
+def _at_end(index: int, n_alphas: int) -> str:
+    """A warning if the choice lies at an end of the grid, where it may want to go further."""
+    if index in (0, n_alphas - 1) and n_alphas > 1:
+        return " (at the end of the grid: " + ("larger" if index == 0 else "smaller") + " alphas?)"
+    return ""

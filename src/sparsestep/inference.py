@@ -1,0 +1,47 @@
+"""Standard errors and intervals of a selected model, as if it had been chosen beforehand.
+
+With A the variables kept and n the sum of the weights,
+
+    sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sparsestep.moments import Moments
+
+__all__ = ["standard_errors", "t_interval"]
+
+Array = NDArray[np.float64]
+
+
+def standard_errors(moments: Moments, coef: Array, *, fit_intercept: bool) -> tuple[Array, float]:
+    """Standard errors of the coefficients that are not zero (NaN elsewhere), degrees of freedom."""
+    inside = np.flatnonzero(coef)
+    errors = np.full(len(coef), np.nan)
+    free = moments.weight_sum - len(inside) - fit_intercept
+    if free <= 0 or not len(inside):
+        return errors, max(float(free), 0.0)
+    if moments.is_thin:
+        A = moments.rows[0][:, inside]
+        S = A.T @ A
+    else:
+        S = moments.xtx[np.ix_(inside, inside)]
+    if not fit_intercept:
+        S = S + moments.weight_sum * np.multiply.outer(
+            moments.mean_x[inside], moments.mean_x[inside]
+        )
+    scale = 1.0 / np.sqrt(np.diag(S))
+    inverse = np.linalg.pinv(S * scale * scale[:, np.newaxis], hermitian=True)
+    rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
+    errors[inside] = np.sqrt(rss / free * np.diag(inverse)) * scale
+    return errors, float(free)
+
+
+def t_interval(coef: Array, errors: Array, free: float, level: float) -> tuple[Array, Array]:
+    """Ends of the two-sided interval of the given level."""
+    reach = (
+        stats.t.ppf(0.5 + level / 2.0, free) * errors if free > 0 else np.full_like(coef, np.nan)
+    )
+    return coef - reach, coef + reach

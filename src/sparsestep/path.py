@@ -1,0 +1,185 @@
+"""The models of many alphas on the same data."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.display import PathDisplay
+from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
+from sparsestep.moments import Moments
+from sparsestep.selection import CRITERIA, criterion_path
+
+__all__ = ["Path", "PathPoint", "fit_path"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """One model of a path."""
+
+    index: int
+    alpha: float
+    coef: Array
+    intercept: float
+    n_nonzero: int
+    rss: float
+
+
+@dataclass(frozen=True, repr=False)
+class Path:
+    """Coefficients along alpha, from the sparsest model to the fullest.
+
+    Made by `sparsestep_path`, and by the estimators as ``path_``.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Largest first, in the units of ``||y - Xb||^2``.
+    coefs : ndarray of shape (n_features, n_alphas)
+        Coefficients in the units of the data.
+    intercepts : ndarray of shape (n_alphas,)
+    n_nonzero : ndarray of shape (n_alphas,)
+        Number of variables kept.
+    rss : ndarray of shape (n_alphas,)
+        Residual sum of squares, weighted by the sample weights.
+    n_samples : float
+        Sum of the sample weights: the number of rows where none were given.
+    feature_names : tuple of str, or None
+    missing_sizes : tuple of int
+        With ``alphas="sizes"``, the model sizes that no alpha was found to give.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparsestep import sparsestep_path
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> path = sparsestep_path(X, y, alphas="sizes")
+    >>> path.n_nonzero
+    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10])
+    >>> best = path.select("bic")
+    >>> [path.feature_names[j] for j in best.coef.nonzero()[0]]
+    ['sex', 'bmi', 'bp', 's3', 's5']
+    """
+
+    alphas: Array
+    coefs: Array
+    intercepts: Array
+    n_nonzero: NDArray[np.intp]
+    rss: Array
+    n_samples: float
+    feature_names: tuple[str, ...] | None = None
+    missing_sizes: tuple[int, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls, moments: Moments, fits: Fits, target: int = 0, missing_sizes: tuple[int, ...] = ()
+    ) -> "Path":
+        """The path of one target from its fits."""
+        coefs = fits.coefs[target].T
+        rss = np.atleast_1d(moments.target(target).rss(coefs, fits.intercepts[target]))
+        return cls(
+            alphas=fits.alphas,
+            coefs=coefs,
+            intercepts=fits.intercepts[target],
+            n_nonzero=np.count_nonzero(coefs, axis=0),
+            rss=rss,
+            n_samples=moments.weight_sum,
+            feature_names=moments.feature_names,
+            missing_sizes=missing_sizes,
+        )
+
+    def __repr__(self) -> str:
+        m, n_alphas = self.coefs.shape
+        kept = f"{self.n_nonzero.min()} to {self.n_nonzero.max()}" if n_alphas else "none"
+        return f"Path(n_features={m}, n_alphas={n_alphas}, n_nonzero={kept})"
+
+    def __getitem__(self, index: int) -> PathPoint:
+        return PathPoint(
+            int(np.arange(len(self.alphas))[index]),
+            float(self.alphas[index]),
+            self.coefs[:, index],
+            float(self.intercepts[index]),
+            int(self.n_nonzero[index]),
+            float(self.rss[index]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    def criterion(self, name: str) -> Array:
+        """Information criterion of each model.
+
+        Parameters
+        ----------
+        name : {"aic", "bic", "ebic", "gic"}
+
+        Returns
+        -------
+        ndarray of shape (n_alphas,)
+            The smallest is the best.
+        """
+        return criterion_path(name, self.rss, self.n_nonzero, self.n_samples, len(self.coefs))
+
+    def select(self, by: str | int) -> PathPoint:
+        """One model of the path.
+
+        Parameters
+        ----------
+        by : {"aic", "bic", "ebic", "gic"} or int
+            An information criterion, or the number of variables: the best-fitting model of exactly
+            that size on the path.
+
+        Returns
+        -------
+        PathPoint
+            With ``index``, ``alpha``, ``coef``, ``intercept``, ``n_nonzero`` and ``rss``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sparsestep import sparsestep_path
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((100, 4))
+        >>> path = sparsestep_path(X, X @ [2.0, 0.0, -1.0, 0.0] + rng.standard_normal(100))
+        >>> path.select(2).coef.round(2)
+        array([ 1.93,  0.  , -0.95,  0.  ])
+        """
+        if isinstance(by, str):
+            if by not in CRITERIA:
+                raise ValueError(
+                    f"select takes one of {', '.join(CRITERIA)} or a number of variables; "
+                    f"got {by!r}."
+                )
+            return self[int(np.argmin(self.criterion(by)))]
+        found = np.flatnonzero(self.n_nonzero == by)
+        if not len(found):
+            raise ValueError(no_such_size(int(by), self.n_nonzero))
+        return self[int(found[np.argmin(self.rss[found])])]
+
+    def plot(self, **options: Any) -> PathDisplay:
+        """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
+        return PathDisplay.from_path(self, **options)
+
+
+def no_such_size(size: int, sizes: NDArray[np.intp]) -> str:
+    """The sentence for a size that no model on the path has."""
+    near = [str(s.max()) for s in (sizes[sizes < size],) if len(s)]
+    near += [str(s.min()) for s in (sizes[sizes > size],) if len(s)]
+    return (
+        f"No alpha keeps exactly {size} variables; the nearest sizes that one does are "
+        f"{' and '.join(near)}. Ask for one of these."
+    )
+
+
+def fit_path(
+    moments: Moments, alphas: int | str | Array, settings: Settings
+) -> tuple[Fits, tuple[int, ...]]:
+    """Fits for a number of alphas, for given ones, or for every size; and the missing sizes."""
+    if isinstance(alphas, str):
+        fits, missing = fit_every_size(moments, settings)
+        return fits, tuple(missing)
+    grid = fit_grid(moments, alphas, settings) if isinstance(alphas, int) else alphas
+    return fit_alphas([moments], grid, settings)[0], ()

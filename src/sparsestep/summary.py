@@ -1,0 +1,96 @@
+"""A fitted model as a table: what was kept, how large, how sure, and how it was chosen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Summary"]
+
+Array = NDArray[np.float64]
+
+CONDITION = "Intervals hold for this set of variables as if it had been chosen beforehand."
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The kept variables with their coefficients, and facts about the fit.
+
+    Printed as a table, shown as one in notebooks; `to_frame` gives the numbers.
+
+    Attributes
+    ----------
+    facts : dict of str to str
+        How alpha was chosen, the errors, the number of variables kept.
+    names : sequence of str
+        Variables kept, the largest standardized effect first.
+    coef, standard_error, low, high : ndarrays
+        Coefficients, standard errors and interval ends on the selected model.
+    level : float
+        Level of the intervals.
+    """
+
+    facts: dict[str, str]
+    names: Sequence[str]
+    coef: Array
+    standard_error: Array
+    low: Array
+    high: Array
+    level: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of the table."""
+        ends = [f"{100 * end:g} %" for end in (0.5 - self.level / 2, 0.5 + self.level / 2)]
+        return ("variable", "coefficient", "std. error", *ends)
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame, indexed by variable."""
+        import pandas as pd
+
+        numbers = (self.coef, self.standard_error, self.low, self.high)
+        data = dict(zip(self.columns[1:], numbers, strict=True))
+        return pd.DataFrame(data, index=pd.Index(list(self.names), name=self.columns[0]))
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        numbers = zip(self.coef, self.standard_error, self.low, self.high, strict=True)
+        return [
+            (name, *(f"{value:.5g}" for value in row))
+            for name, row in zip(self.names, numbers, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        wide = max((len(fact) for fact in self.facts), default=0)
+        lines = [f"{fact:<{wide}}  {value}" for fact, value in self.facts.items()]
+        if self.names:
+            table = [self.columns, *self._cells()]
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            lines.append("")
+            for first, *rest in table:
+                cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
+                lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
+            lines += ["", CONDITION]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{escape(fact)}</th>"
+            f"<td style='text-align:left'>{escape(value)}</td></tr>"
+            for fact, value in self.facts.items()
+        )
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join(
+            f"<tr><th style='text-align:left'>{escape(first)}</th>"
+            + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+            + "</tr>"
+            for first, *rest in self._cells()
+        )
+        return (
+            f"<table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            f"</table><p><small>{escape(CONDITION)}</small></p>"
+        )
