@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from sparsestep.moments import Moments
 from sparsestep.sources.blocks import Pass, Place, block_moments, pandas_schema, read_type
 from sparsestep.sources.checks import Columns, choose, comes_from, require_column
+from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.progress import rows_read
-from sparsestep.sources.sums import FoldSums, Parts, finish
 from sparsestep.threads import blas
 
 __all__ = ["moments_of"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsestep.moments import Moments
 from sparsestep.sources.checks import Columns
 from sparsestep.sources.folds import FoldNumbers
-from sparsestep.sources.sums import FoldSums, Parts, RowCounts
+from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 
 __all__ = [
     "Block",

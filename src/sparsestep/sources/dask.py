@@ -15,7 +15,7 @@ import numpy as np
 from sparsestep.moments import Moments
 from sparsestep.sources.checks import Columns, choose, comes_from, folds_and_seed, load
 from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.sums import Parts, RowCounts, finish, merge
+from sparsestep.sources.merging import Parts, RowCounts, finish, merge
 
 __all__ = ["is_dask", "moments", "moments_of", "predict"]
 
@@ -32,7 +32,7 @@ def is_dask(value: Any) -> bool:
     >>> is_dask([1, 2])
     False
     """
-    return comes_from(value, "dask", "dask_expr") and hasattr(value, "ndim")
+    return comes_from(value, "dask", "dask_expr") and hasattr(type(value), "ndim")
 
 
 def moments(
@@ -97,15 +97,16 @@ def predict(estimator: Any, X: Any) -> Any:
 
     Returns
     -------
-    dask array; for a frame, a dask series with its index
+    dask array; for a frame, a dask series (with several targets a frame) with its index
     """
+    targets = len(estimator.coef_) if np.ndim(estimator.coef_) == 2 else None
     if hasattr(X, "map_partitions"):
-        pandas = load("pandas")
-        meta = pandas.Series([], dtype=np.float64, name="prediction", index=X._meta.index[:0])
-        return X.map_partitions(_predict_frame, estimator, meta=meta)
-    return X.rechunk({1: -1}).map_blocks(
-        _predict_array, estimator, drop_axis=1, dtype=np.float64, meta=np.empty(0)
-    )
+        return X.map_partitions(
+            _predict_frame, estimator, targets, meta=_predict_frame(X._meta, estimator, targets)
+        )
+    X = X.rechunk({1: -1})
+    shape = {"drop_axis": 1} if targets is None else {"chunks": (X.chunks[0], (targets,))}
+    return X.map_blocks(_predict_array, estimator, targets, dtype=np.float64, **shape)
 
 
 def moments_of(
@@ -173,17 +174,23 @@ def _frame_part(
     return partition_moments([table], name, part, columns, folds, seed, drop_missing)
 
 
-def _predict_array(block: Any, estimator: Any) -> Any:
+def _predict_array(block: Any, estimator: Any, targets: int | None) -> Any:
     """Predictions for a chunk, which may be empty."""
-    return estimator.predict(block) if len(block) else np.empty(0)
+    if len(block):
+        return estimator.predict(block)
+    return np.empty(0) if targets is None else np.empty((0, targets))
 
 
-def _predict_frame(frame: Any, estimator: Any) -> Any:
-    """Predictions for a partition, which may be empty, as a series."""
+def _predict_frame(frame: Any, estimator: Any, targets: int | None) -> Any:
+    """Predictions for a partition, which may be empty, with its index."""
     import pandas
 
-    values = _predict_array(frame, estimator)
-    return pandas.Series(values, index=frame.index, name="prediction", dtype=np.float64)
+    values = _predict_array(frame, estimator, targets)
+    if targets is None:
+        return pandas.Series(values, index=frame.index, name="prediction")
+    return pandas.DataFrame(
+        values, index=frame.index, columns=[f"prediction_{i}" for i in range(targets)]
+    )
 
 
 # -- the tree --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparsestep.moments import Moments
 from sparsestep.sources.checks import Columns, choose, load
-from sparsestep.sources.sums import FoldSums, RowCounts, finish
+from sparsestep.sources.merging import FoldSums, RowCounts, finish
 
 __all__ = ["moments_of"]
 
@@ -39,10 +39,11 @@ def moments_of(
     columns = choose(source.columns, target, features, weight, where)
     for name in columns.all:
         _require_numbers(name, source.schema[name].dataType.simpleString())
-    # Spark reads a dot in a name as a field of a structure unless the name is quoted.
-    quoted = {name: "`" + name.replace("`", "``") + "`" for name in columns.all}
+    # Spark takes a dot in a name for a field of a structure, so names stay here. A type for all
+    # keeps decimals and booleans simple.
+    quoted = ("`" + name.replace("`", "``") + "`" for name in columns.all)
     frame = source.select(
-        *(functions.col(quoted[name]).cast("double").alias(name) for name in columns.all)
+        *(functions.col(name).cast("double").alias(f"c{i}") for i, name in enumerate(quoted))
     )
     run = _partition_function(columns, folds, seed, drop_missing)
     sums = FoldSums(1 if folds is None else folds)
@@ -103,7 +104,7 @@ def _partition_function(
             filled = {"part": part, "fold": -1, **values}
             return pa.RecordBatch.from_pylist([filled], schema=schema)
 
-        tables = (pa.Table.from_batches([batch]) for batch in batches)
+        tables = (pa.Table.from_arrays(batch.columns, names=columns.all) for batch in batches)
         name = f"partition {part}"
         try:
             parts, counts = partition_moments(

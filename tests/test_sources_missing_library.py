@@ -1,0 +1,19 @@
+import sys
+
+import numpy as np
+import pytest
+
+from sparsestep.sources import dask, read_moments
+from sparsestep.sources.checks import load
+
+
+def test_a_missing_library_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(ImportError, match=r"needs dask, .*: pip install 'sparsestep\[dask\]'$"):
+        dask.moments(np.ones((2, 2)), np.ones(2))
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ImportError, match=r"needs pyspark, .* install 'sparsestep\[spark\]'$"):
+        load("pyspark.sql.functions", "spark")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"needs pyarrow, .*: pip install pyarrow$"):
+        read_moments("a.csv", "y")

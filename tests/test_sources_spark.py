@@ -1,0 +1,93 @@
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from source_data import FEATURES, assert_moments, expected, make_table
+from sparsestep import read_moments
+from sparsestep.sources import DroppedRowsWarning
+from sparsestep.sources.folds import fold_numbers
+
+pyspark = pytest.importorskip("pyspark", reason="needs the extra sparsestep[spark]")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        shutil.which("java") is None and "JAVA_HOME" not in os.environ,
+        reason="Spark needs Java, which is not installed",
+    ),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session on two cores of this machine."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table()
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table, tmp_path_factory):
+    """The table as Spark reads it from a file, in one partition."""
+    import pyarrow.parquet as pq
+
+    folder = tmp_path_factory.mktemp("spark")
+    pq.write_table(table, folder / "all.parquet")
+    return spark.read.parquet(str(folder)).coalesce(1)
+
+
+def test_moments_weights_and_folds(frame, table):
+    assert_moments(read_moments(frame, "y", features=FEATURES), expected(table))
+    folds = read_moments(frame, "y", weight="w", folds=4, seed=2)
+    assert folds[0].feature_names == tuple(FEATURES)
+    # One partition is part 0, as a file is: the folds are the same.
+    numbers = fold_numbers(1000, 4, seed=2)
+    for k, fold in enumerate(folds):
+        assert_moments(fold, expected(table, rows=numbers == k, weight="w"))
+
+
+def test_partitions_are_merged_empty_ones_too(spark, frame, table):
+    many = frame.repartition(7)
+    assert_moments(read_moments(many, "y", features=FEATURES), expected(table))
+    folds = read_moments(many, "y", features=FEATURES, folds=5)
+    assert_moments(sum(folds[1:], folds[0]), expected(table))
+    sizes = [fold.n_samples for fold in folds]
+    assert max(sizes) - min(sizes) <= 7
+    few = spark.createDataFrame([(1.0, 2.0), (2.0, 3.0)], "x double, y double").repartition(6)
+    assert read_moments(few, "y").n_samples == 2
+
+
+def test_bad_values_and_columns(spark):
+    rows = [(1.0, 1.0, "a"), (2.0, None, "b"), (float("inf"), 3.0, "c")]
+    frame = spark.createDataFrame(rows, "`x.1` double, y double, name string").coalesce(1)
+    with pytest.raises(ValueError, match=r"^Column 'y' has a missing value in row 1 .*partition 0"):
+        read_moments(frame, "y", features=["x.1"])
+    with pytest.raises(ValueError, match=r"^Column 'x\.1' has the value inf in row 2 .*of part"):
+        read_moments(frame, "y", features=["x.1"], drop_missing=True)
+    with pytest.warns(DroppedRowsWarning, match=r"Left out 1 of 2 rows .*\(1 in 'y'\)"):
+        kept = read_moments(frame.limit(2), "y", features=["x.1"], drop_missing=True)
+    np.testing.assert_allclose(kept.mean_x, [1.0])
+    with pytest.raises(TypeError, match="Column 'name' of the Spark frame holds text"):
+        read_moments(frame, "y")
+    with pytest.raises(ValueError, match=r"The Spark frame has no column 'z'; it has 'x\.1'"):
+        read_moments(frame, "z")
