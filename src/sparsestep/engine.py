@@ -260,6 +260,7 @@ def _anneal(
         width = (gammas[rows.at] ** 2).astype(dtype)[:, np.newaxis] * rows.unit
         crest = rows.alpha / width
         tolerance = _tolerance(crest, family.smallest[rows.gram], rules)
+        before = rows.b.copy()
         for _ in range(schedule.t_max):
             total = rows.b**2
             total += width
@@ -295,7 +296,9 @@ def _anneal(
         share = width / (size * size + width)
         d_now = crest * share
         d_now *= share
-        stays, falls = decided(size, d_now, width, crest, tau, rules, schedule.gamma_step)
+        stays, falls = decided(
+            rows.b, before, d_now, width, crest, tau, rules, schedule.gamma_step
+        )
         stays |= rows.alpha == 0
         open_ = ~(stays | falls)
         gain = 4 * (1 - share) * d_now / (tau + d_now)

@@ -39,8 +39,13 @@ _INVERTIBLE = 1e-9
 _LEFT_BY_COLLINEAR = 1e-3
 # The dual form converges a little faster at the same number of columns seen.
 _DUAL_BONUS = 3
-_MOST_ITERATIONS = 200
+# Up to some m / 6 iterations conjugate gradients are cheaper than a factorization.
+_FEWEST_ITERATIONS = 8
+_ITERATIONS_PER_COLUMN = 1 / 6
 _MOST_REFINEMENTS = 6
+# Up to this size a stack of systems is solved in one call of NumPy's.
+_STACKED = 128
+_STACK_BYTES = 1 << 23
 # The rate of convergence is measured over this many iterations, and believed up to a point.
 _MEMORY = 4
 _SLOWEST = 0.01
@@ -182,6 +187,7 @@ class _Systems:
     def solve(self, b: Floats, weight: Floats, tolerance: Floats) -> tuple[Floats, Floats]:
         """Iterate from `b`: the solution and its last correction."""
         single = b.dtype == np.float32
+        hopeless: list[Index] = []
         error = np.empty_like(b)
         open_ = np.arange(len(b))
         for _ in range(_MOST_REFINEMENTS):
@@ -205,16 +211,38 @@ class _Systems:
                     residual, damping, weight[some], goal
                 )
                 b[some] += change
+                if not converged.all():
+                    hopeless.append(open_[~converged])
                 # In double precision the next round looks at the true residual before it believes.
-                if single:
-                    open_ = open_[~converged]
+                open_ = open_[:0] if single else open_[converged]
             if not len(open_):
                 break
-        for row in open_:
-            S, d, q = self.family.S[self.gram[row]], self.d[row], self.q[row]
-            b[row] = ridge(S, d.astype(np.float64), q.astype(np.float64))
-            error[row] = 0.0
+        open_ = np.concatenate([open_, *hopeless])
+        if len(open_):
+            b[open_] = self.take(open_).directly()
+            error[open_] = 0.0
         return b, error
+
+    def directly(self) -> Array:
+        """Solve each system by a factorization, scaled to a unit diagonal because d may be huge."""
+        d = self.d.astype(np.float64)
+        scale = 1.0 / np.sqrt(1.0 + d)
+        right = scale * self.q
+        out = np.empty_like(right)
+        m = d.shape[1]
+        stack = max(1, _STACK_BYTES // (8 * m * m)) if m <= _STACKED else 1
+        for low in range(0, len(d), stack):
+            some = slice(low, low + stack)
+            A = self.family.S[self.gram[some]]
+            A *= scale[some, :, np.newaxis]
+            A *= scale[some, np.newaxis, :]
+            A[:, range(m), range(m)] = 1.0
+            if stack > 1:
+                out[some] = np.linalg.solve(A, right[some, :, np.newaxis])[:, :, 0]
+            else:
+                out[low] = _posv(A[0], right[low])
+        out *= scale
+        return out
 
     def damping(self) -> Floats:
         """Inverse of the operator's diagonal: the preconditioner."""
@@ -241,7 +269,8 @@ class _Systems:
     ) -> tuple[Floats, Floats, Mask]:
         """Conjugate gradients from 0: the solution, its last correction, and who converged.
 
-        The operator takes v to ``(d v) P + v`` (dual) or ``v S + d v`` (primal); both need v and
+        Rows leave unconverged when a factorization would be cheaper than to go on. The operator
+        takes v to ``(d v) P + v`` (dual) or ``v S + d v`` (primal); both need v and
         ``d v``, and the one that meets the matrix is also the one in the inner products.
         """
         dtype = np.dtype(np.float32 if self.family.well_conditioned else np.float64)
@@ -260,7 +289,8 @@ class _Systems:
         dv = d * v
         energy = np.vecdot(residual, dv if self.dual else v)
         past = [energy]
-        for iteration in range(_MOST_ITERATIONS):
+        most = max(_FEWEST_ITERATIONS, int(_ITERATIONS_PER_COLUMN * d.shape[1]))
+        for iteration in range(most):
             met, other = (dv, v) if self.dual else (v, dv)
             Av = by_gram(gram, met, matrices)
             Av += other
@@ -277,11 +307,17 @@ class _Systems:
             # Where convergence is slow the steps to come add up, to 1 / (1 - rate) times this one.
             rate = _ratio(energy, past[0]) ** (0.5 / (len(past) - 1))
             rest = np.reciprocal(np.maximum(1 - rate, _SLOWEST))
-            done = np.vecdot(size, size) * rest**2 <= bound
-            last = iteration == _MOST_ITERATIONS - 1
-            # Leaving costs a copy of every array: wait until a good part of the rows may leave.
-            if last or 4 * np.count_nonzero(done) >= len(done):
-                out = np.ones_like(done) if last else done
+            square = np.vecdot(size, size) * rest**2
+            done = square <= bound
+            left = most - 1 - iteration
+            # Rows that would not get there in the iterations left give up now. Leaving costs a copy
+            # of every array: wait until a good part of the rows may leave.
+            out = done
+            if iteration >= _MEMORY:
+                out = done | ~(square * np.minimum(rate, 1) ** (2 * left) <= bound)
+            if left == 0:
+                out = np.ones_like(done)
+            if 4 * np.count_nonzero(out) >= len(out):
                 error[rows[out]] = step[out] * rest[out, np.newaxis]
                 solution[rows[out]] = u[out] + step[out]
                 converged[rows[done]] = True

@@ -61,7 +61,8 @@ class Rules:
     start: float  # the fall may start once crest <= start * smallest eigenvalue of S
     ridge: float  # ... or at gamma >= ridge * the largest coefficient
     in_weight: float  # decided in: d_j < in_weight * tau_j ...
-    in_ratio: float  # ... and |b_j| > in_ratio * gamma
+    steady: float  # ... or b_j moved by less than this share over the last gamma
+    in_ratio: float  # ... and, either way, |b_j| > in_ratio * gamma
     out_crest: float  # decided out: crest_j > out_crest ...
     out_ratio: float  # ... and |b_j| < out_ratio * gamma / gamma_step
     patience: float  # early solves may err by (patience / strain)^3 times the tolerance
@@ -74,6 +75,7 @@ BOLD = Rules(
     start=0.1,
     ridge=8.0,
     in_weight=0.05,
+    steady=0.02,
     in_ratio=4.0,
     out_crest=4.0,
     out_ratio=0.4,
@@ -84,6 +86,7 @@ CAREFUL = Rules(
     start=1e-2,
     ridge=64.0,
     in_weight=1e-3,
+    steady=1e-3,
     in_ratio=16.0,
     out_crest=20.0,
     out_ratio=0.1,
@@ -111,15 +114,24 @@ def late_start(
 
 
 def decided(
-    b: Array, d: Array, width: Array, crest: Array, tau: Array, rules: Rules, gamma_step: float
+    b: Array,
+    before: Array,
+    d: Array,
+    width: Array,
+    crest: Array,
+    tau: Array,
+    rules: Rules,
+    gamma_step: float,
 ) -> tuple[Mask, Mask]:
     """Coefficients that stay in, and those that stay out, whatever the rest of the fall brings.
 
-    In: the penalty on b_j is small beside what the data say and only shrinks from here. Out: b_j
-    lies below the next gamma while the penalty there exceeds what the data say, so it falls like
-    gamma^2 from here.
+    In: the penalty on b_j is small beside what the data say, by `tau` or because b_j hardly moved
+    since the gamma `before`, and it only shrinks from here, like gamma^2. Out: b_j lies below the
+    next gamma while the penalty there exceeds what the data say, so it falls like gamma^2 itself.
     """
     b2 = b * b
-    stays = (d < rules.in_weight * tau) & (b2 > rules.in_ratio**2 * width)
+    small = d < rules.in_weight * tau
+    small |= (np.abs(b - before) < rules.steady * np.abs(b)) & (d < rules.in_weight)
+    stays = small & (b2 > rules.in_ratio**2 * width)
     falls = (crest > rules.out_crest) & (b2 < (rules.out_ratio / gamma_step) ** 2 * width)
     return stays, falls
