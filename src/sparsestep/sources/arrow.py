@@ -228,8 +228,7 @@ class _Dataset:
         scanner = self._dataset.scanner(
             columns=self._columns,
             batch_size=size,
-            batch_readahead=2,
-            fragment_readahead=2,
+            **self._ahead(size),
             # Kept, the footers of many files would fill the memory.
             cache_metadata=False,
             fragment_scan_options=self._options(),
@@ -241,6 +240,10 @@ class _Dataset:
                 name, first = path, 0
             yield tagged.record_batch, name, first
             first += tagged.record_batch.num_rows
+
+    def _ahead(self, size: int) -> dict[str, int]:
+        """How far pyarrow reads ahead of us, where nothing is known of the files."""
+        return {"batch_readahead": 2, "fragment_readahead": 2}
 
     def _options(self) -> Any:
         """How Parquet is read, where nothing is known of where the files are."""
@@ -405,6 +408,15 @@ class _Files(_Dataset):
                 yield batch, name, first
         except (pa.ArrowException, OSError) as error:
             raise self._blamed(error, name) from error
+
+    def _ahead(self, size: int) -> dict[str, int]:
+        """One group of rows, and as many files as make a block or two."""
+        rows = [header.rows for header in self._headers if header.rows is not None]
+        if self._kind != "parquet":
+            # Batches of text are a megabyte each; those of Arrow files are mapped.
+            return {"batch_readahead": 16, "fragment_readahead": 4}
+        mean = max(sum(rows) // len(rows), 1)
+        return {"batch_readahead": 1, "fragment_readahead": min(max(2 * size // mean, 1), 16)}
 
     def _options(self) -> Any:
         """Local files are read as they are decoded; far ones in few, large requests."""
