@@ -115,6 +115,7 @@ class _Rows:
     b: Floats
     error: Floats  # bound on the error of b
     at: Index  # position in the schedule
+    stubborn: Mask  # solved by factorization, not by iteration
 
     def astype(self, dtype: type[np.floating]) -> "_Rows":
         """The same rows with the numbers of the loop in another precision."""
@@ -202,8 +203,9 @@ def _canonical(
     family = GramFamily(grams)
     gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     ols = by_gram(gram, q, family.P) if family.invertible else np.zeros_like(q)
-    empty = np.empty(len(gram))
-    return family, _Rows(np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, gram), back
+    empty, stubborn = np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
+    rows = _Rows(np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, gram, stubborn)
+    return family, rows, back
 
 
 def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Rows:
@@ -219,7 +221,9 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
     b = np.where(from_zero[:, np.newaxis], 0, rows.ols)
     error = np.abs(b) * rows.alpha / family.tau[rows.gram].astype(b.dtype)
     error /= (gammas[at] ** 2).astype(b.dtype)[:, np.newaxis] * rows.unit
-    return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at)
+    return replace(
+        rows, slot=np.arange(len(b)), b=b, error=error, at=at, stubborn=rows.stubborn.copy()
+    )
 
 
 def _longest_ridge(rows: _Rows, family: GramFamily) -> Array:
@@ -281,7 +285,9 @@ def _anneal(
             gain += 4
             gain *= pull
             rows.error *= gain
-            left = family.solve(rows.gram, d, rows.q, rows.ols, rows.b, weight, tolerance)
+            left = family.solve(
+                rows.gram, d, rows.q, rows.ols, rows.b, weight, tolerance, rows.stubborn
+            )
             np.abs(left, out=left)
             left *= 4
             left += rounding * np.abs(rows.ols)
@@ -296,9 +302,7 @@ def _anneal(
         share = width / (size * size + width)
         d_now = crest * share
         d_now *= share
-        stays, falls = decided(
-            rows.b, before, d_now, width, crest, tau, rules, schedule.gamma_step
-        )
+        stays, falls = decided(rows.b, before, d_now, width, crest, tau, rules, schedule.gamma_step)
         stays |= rows.alpha == 0
         open_ = ~(stays | falls)
         gain = 4 * (1 - share) * d_now / (tau + d_now)
@@ -385,5 +389,6 @@ def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:
     weight = 1.0 / np.maximum(size, 1e-8 * size.max(axis=1, keepdims=True, initial=1e-300))
     weight[size * size < width] = 0.0
     d = rows.alpha * width / (size * size + width) ** 2
-    family.solve(rows.gram, d, rows.q, rows.ols, rows.b, weight, np.full(len(size), 1e-10))
+    tolerance, stubborn = np.full(len(size), 1e-10), np.zeros(len(size), dtype=bool)
+    family.solve(rows.gram, d, rows.q, rows.ols, rows.b, weight, tolerance, stubborn)
     return rows.b

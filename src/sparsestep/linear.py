@@ -106,6 +106,7 @@ class GramFamily:
         b: Floats,
         weight: Floats,
         tolerance: Floats,
+        stubborn: Mask,
     ) -> Floats:
         """Solve for each row of `d` and `q`, from the guess `b`, which is overwritten.
 
@@ -121,6 +122,8 @@ class GramFamily:
             The systems, and their solutions for ``d = 0``.
         weight, tolerance : ndarrays of shapes (n_rows, m) and (n_rows,)
             A row is solved when the weighted norm of its error is below its tolerance.
+        stubborn : ndarray of bool of shape (n_rows,)
+            Rows to be solved by a factorization; those that turn out to need one are added.
 
         Returns
         -------
@@ -131,15 +134,21 @@ class GramFamily:
             for row, k in enumerate(gram):
                 b[row] = ridge(self.S[k], d[row], q[row])
             return np.zeros_like(b)
-        error = np.empty_like(b)
+        error = np.zeros_like(b)
         seen_by_dual = np.count_nonzero(d > self.tau[gram], axis=1)
         seen_by_primal = np.count_nonzero(d < 1, axis=1)
+        in_dual = seen_by_dual <= _DUAL_BONUS * seen_by_primal
         for dual in (True, False):
-            rows = np.flatnonzero((seen_by_dual <= _DUAL_BONUS * seen_by_primal) == dual)
+            rows = np.flatnonzero((in_dual == dual) & ~stubborn)
             if len(rows):
                 some = slice(None) if len(rows) == len(gram) else rows
                 system = _Systems(self, dual, gram[some], d[some], q[some], ols[some])
-                b[some], error[some] = system.solve(b[some], weight[some], tolerance[some])
+                b[some], error[some], gave_up = system.solve(b[some], weight[some], tolerance[some])
+                stubborn[rows[gave_up]] = True
+        rows = np.flatnonzero(stubborn)
+        if len(rows):
+            b[rows] = _Systems(self, True, gram[rows], d[rows], q[rows], ols[rows]).directly()
+            error[rows] = 0.0
         return error
 
     def matrices(self, dual: bool, dtype: np.dtype[Any]) -> Floats:
@@ -184,10 +193,10 @@ class _Systems:
             self, gram=self.gram[rows], d=self.d[rows], q=self.q[rows], ols=self.ols[rows]
         )
 
-    def solve(self, b: Floats, weight: Floats, tolerance: Floats) -> tuple[Floats, Floats]:
-        """Iterate from `b`: the solution and its last correction."""
+    def solve(self, b: Floats, weight: Floats, tolerance: Floats) -> tuple[Floats, Floats, Mask]:
+        """Iterate from `b`: the solutions, their last corrections, and which rows gave up."""
         single = b.dtype == np.float32
-        hopeless: list[Index] = []
+        gave_up = np.zeros(len(b), dtype=bool)
         error = np.empty_like(b)
         open_ = np.arange(len(b))
         for _ in range(_MOST_REFINEMENTS):
@@ -211,17 +220,13 @@ class _Systems:
                     residual, damping, weight[some], goal
                 )
                 b[some] += change
-                if not converged.all():
-                    hopeless.append(open_[~converged])
+                gave_up[open_[~converged]] = True
                 # In double precision the next round looks at the true residual before it believes.
                 open_ = open_[:0] if single else open_[converged]
             if not len(open_):
                 break
-        open_ = np.concatenate([open_, *hopeless])
-        if len(open_):
-            b[open_] = self.take(open_).directly()
-            error[open_] = 0.0
-        return b, error
+        gave_up[open_] = True
+        return b, error, gave_up
 
     def directly(self) -> Array:
         """Solve each system by a factorization, scaled to a unit diagonal because d may be huge."""
