@@ -5,6 +5,7 @@ The class here is the public face of `sums`, where the formulas are, and of `one
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -587,16 +588,19 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     before = [sums[0]]
     for fold in sums[1:-1]:
         before.append(combine(before[-1], fold, overwrite=False))
+    # What is in one place only may be overwritten once it has served: no fold, and not what stands
+    # both before an empty fold and after it.
+    places = Counter(map(id, (*sums, *before)))
+    result = [before.pop()]
     after, ours = sums[-1], False
-    result = [before[-1]]
-    for i in range(len(sums) - 2, 0, -1):
-        # before[i - 1] may be a fold itself, or (after an empty fold) shared with its neighbour.
-        train = combine(before[i - 1], after, overwrite=False)
+    for fold in sums[-2:0:-1]:
+        first = before.pop()
+        train = combine(first, after, overwrite=places[id(first)] == 1)
         result.append(train)
         # Where all folds before are empty, what was handed out is `after` itself.
         ours = ours and train is not after
-        merged = combine(after, sums[i], overwrite=ours)
-        ours = merged is not sums[i] and (ours or merged is not after)
+        merged = combine(after, fold, overwrite=ours)
+        ours = merged is not fold and (ours or merged is not after)
         after = merged
     result.append(after)
     return [Moments._make(train) for train in reversed(result)]

@@ -4,7 +4,8 @@ Dense blocks are centred in a buffer and multiplied, sparse blocks are multiplie
 folds of fewer rows than columns keep their rows.
 """
 
-from functools import cached_property
+import threading
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.partition import contiguous_folds
-from sparsestep.sums import SMALLEST_SQUARES, OutOfRange, Sums, combine, merge
+from sparsestep.sums import SMALLEST_SQUARES, OutOfRange, Sums, combine, merge, outer_strips
 from sparsestep.table import BLOCK_BYTES, Table
 from sparsestep.thin import DenseRows, Piece, SparseRows, centred
 from sparsestep.threads import side_by_side
@@ -24,17 +25,23 @@ Array = NDArray[np.float64]
 
 # Row ranges summed side by side. A constant, so that the sums do not depend on the thread count.
 STRIPES = 8
-# Below this many numbers starting threads costs more than it saves; above this many columns one
-# product keeps all cores busy by itself.
+# Below this many numbers stripes cost more than they save; above this many columns one product
+# keeps all cores busy by itself.
 STRIPE_ELEMENTS = 1 << 23
 STRIPE_COLUMNS = 256
 # Below this share of stored entries sparse products beat dense ones on blocks made dense.
 SPARSE_DENSITY = 0.04
+# Each product ends with NumPy copying one triangle to the other: a tenth of the time at 1000 rows.
+FEWEST_ROWS = 2048
+# Below this many numbers in all folds starting threads costs more than it saves.
+THREAD_ELEMENTS = 1 << 18
+# The mean of this many rows is mostly within a fraction of a deviation of the mean of all.
+SAMPLE_ROWS = 32
 
 
 def _block_rows(columns: int) -> int:
-    """Rows of a block: as fit the cache, but enough to outweigh the pass over the sums."""
-    return max(BLOCK_BYTES // (8 * (columns + 1)), 512)
+    """Rows of a block: as fit the cache, but enough to outweigh the passes over the sums."""
+    return max(BLOCK_BYTES // (8 * (columns + 1)), FEWEST_ROWS)
 
 
 class _DenseSums:
@@ -59,38 +66,43 @@ class _DenseSums:
             return
         X = X.toarray() if sp.issparse(X) else X
         z = self.scratch.rows(len(y), X)
-        if self.n == 0:
-            self.shift = self._mean(z, X, y, w)
-        self._centre(z, X, y, w)
         weight = float(len(y)) if w is None else float(w.sum())
-        G = np.matmul(z.T, z, out=self.scratch.product)
         if self.n == 0:
-            self.G = G.copy()
+            self._start(z, X, y, w, weight)
         else:
-            t = self.G[-1] + G[-1]
-            size = np.diagonal(self.G) + np.diagonal(G)
-            drift = t[:-1] ** 2 / (self.weight + weight) / np.where(size[:-1] > 0, size[:-1], 1.0)
-            if drift.max(initial=0.0) > 0.99:
+            self._centre(z, X, y, w)
+            G = np.matmul(z.T, z, out=self.scratch.product())
+            drift = _drift(
+                self.G[-1] + G[-1], np.diagonal(self.G) + np.diagonal(G), self.weight + weight
+            )
+            if drift > 0.99:
                 # The rows so far weigh next to nothing and their mean is far from this block's.
                 self.closed.append(self._about_mean())
                 self.n, self.weight = 0, 0.0
-                self.shift = self._mean(z, X, y, w)
-                self._centre(z, X, y, w)
-                self.G = np.matmul(z.T, z)
+                self._start(z, X, y, w, weight)
             else:
                 self.G += G
-                if drift.max(initial=0.0) > 0.5:
+                if drift > 0.5:
                     self._move(self.weight + weight)
         self.n += len(y)
         self.weight += weight
 
-    def _mean(self, z: Array, X: Any, y: NDArray[Any], w: Array | None) -> Array:
-        """Mean of a block, exact for a constant column: first row + mean difference from it."""
+    def _start(self, z: Array, X: Any, y: NDArray[Any], w: Array | None, weight: float) -> None:
+        """G of a first block, about the mean of a few of its rows if that is near the mean of all.
+
+        As first row + mean difference from it, the shift is exact for a constant column.
+        """
         first = np.concatenate([X[0], y[0]], dtype=np.float64)
-        self.shift = first
-        self._centre(z, X, y, None)
-        p = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
-        return np.asarray(first + p @ z[:, :-1])
+        few = slice(None, None, max(len(y) // SAMPLE_ROWS, 1))
+        sample = np.concatenate([X[few], y[few]], axis=1, dtype=np.float64)
+        p = np.ones(len(sample)) if w is None else w[few]
+        self.shift = first + p / p.sum() @ (sample - first)
+        self._centre(z, X, y, w)
+        self.G = np.matmul(z.T, z)
+        if _drift(self.G[-1], np.diagonal(self.G), weight) > 0.5:
+            self.shift = self.shift + self.G[-1, :-1] / weight
+            self._centre(z, X, y, w)
+            np.matmul(z.T, z, out=self.G)
 
     def _centre(self, z: Array, X: Any, y: NDArray[Any], w: Array | None) -> None:
         """Fill z = sqrt(w) (x - shift, y - shift, 1)."""
@@ -103,16 +115,15 @@ class _DenseSums:
 
     def _move(self, weight: float) -> None:
         """Shift to the mean: G -= t t'/W."""
-        step = self.G[-1, :-1] / weight
-        u = self.G[-1, :-1] / np.sqrt(weight)
-        self.G[:-1, :-1] -= np.multiply.outer(u, u)
+        t = self.G[-1, :-1].copy()
+        for rows, product in outer_strips(t / np.sqrt(weight)):
+            self.G[rows, :-1] -= product
         self.G[-1, :-1] = self.G[:-1, -1] = 0.0
-        self.shift = self.shift + step
+        self.shift = self.shift + t / weight
 
     def _about_mean(self) -> Sums:
         """Sums of the rows since the last closing."""
-        self._move(self.weight)
-        return _dense_sums(self.data, self.n, self.weight, self.shift, self.G[:-1, :-1])
+        return _centred_sums(self.data, self.n, self.weight, self.shift, self.G)
 
     def finish(self) -> Sums:
         """Sums of all rows added."""
@@ -121,36 +132,51 @@ class _DenseSums:
         return merge([*self.closed, self._about_mean()])
 
 
-def _dense_sums(data: Table, n: int, weight: float, mean: Array, C: Array) -> Sums:
-    """Sums from the centred sums C of (x, y)."""
+def _drift(t: Array, squares: Array, weight: float) -> float:
+    """Largest share t^2/W of a column's squares about the shift that is due to its mean."""
+    share = t[:-1] ** 2 / weight / np.where(squares[:-1] > 0, squares[:-1], 1.0)
+    return float(share.max(initial=0.0))
+
+
+def _centred_sums(data: Table, n: int, weight: float, shift: Array, G: Array) -> Sums:
+    """Sums about the mean, G - t t'/W, in the memory of the sums G of (x, y, 1) about the shift."""
     m = data.m
-    xtx = np.ascontiguousarray(C[:m, :m])
+    t = G[-1, :-1]
+    u = t / np.sqrt(weight)
+    mean = shift + t / weight
+    for rows, product in outer_strips(u):
+        G[rows, :-1] -= product
+    # A view: taking new memory for each fold would cost more than the subtraction.
+    xtx = G[:m, :m]
     return Sums(
         n_samples=n,
         weight_sum=weight,
-        mean_x=mean[:m].copy(),
-        mean_y=mean[m:].copy(),
+        mean_x=mean[:m],
+        mean_y=mean[m:],
         xtx=xtx,
         pieces=None,
-        xty=C[:m, m:].copy(),
-        yty=np.diagonal(C)[m:].copy(),
+        xty=G[:m, m:-1].copy(),
+        yty=np.diagonal(G)[m:-1].copy(),
         diag=np.diagonal(xtx).copy(),
         names=data.names,
         flat_y=data.flat_y,
     )
 
 
-class _Scratch:
-    """Memory for one centred block and its product, used again for every block."""
+class _Scratch(threading.local):
+    """Memory of each thread for one centred block and its product, used again for every block."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
         self.memory = np.empty(0)
+        self.gathered: NDArray[Any] = np.empty(0)
+        self.square = np.empty((0, 0))
 
-    @cached_property
     def product(self) -> Array:
-        """Room for z'z, taken only when there are dense sums."""
-        return np.empty((self.columns, self.columns))
+        """Room for z'z, taken only when a second block comes."""
+        if len(self.square) < self.columns:
+            self.square = np.empty((self.columns, self.columns))
+        return self.square
 
     def rows(self, r: int, like: Any) -> Array:
         """An (r, columns) array in the order of the data, which is how it is written fastest."""
@@ -160,6 +186,17 @@ class _Scratch:
         if abs(like.strides[0]) < abs(like.strides[1]):
             return flat.reshape(self.columns, r).T
         return flat.reshape(r, self.columns)
+
+    def take(self, X: Any, rows: NDArray[np.intp]) -> Any:
+        """Some rows of a block, valid until the next are taken."""
+        if sp.issparse(X) or not X.flags.c_contiguous:
+            return _take(X, rows)
+        size = len(rows) * X.shape[1]
+        if self.gathered.size < size or self.gathered.dtype != X.dtype:
+            self.gathered = np.empty(size, dtype=X.dtype)
+        # Without a mode that never raises NumPy would write to a buffer of its own first.
+        out = self.gathered[:size].reshape(len(rows), X.shape[1])
+        return np.take(X, rows, axis=0, out=out, mode="clip")
 
 
 class _SparseSums:
@@ -187,16 +224,14 @@ class _SparseSums:
         y0 = np.asarray(y[0], dtype=np.float64)
         y0 = y0 + ((root**2) @ (y - y0)) / weight
         yc = (y - y0) * root[:, None]
-        C = np.empty((m + self.data.k,) * 2)
-        C[:m, :m] = (Z.T @ Z).toarray()
-        C[:m, m:] = Z.T @ yc
-        C[m:, :m] = C[:m, m:].T
-        C[m:, m:] = yc.T @ yc
-        t = np.concatenate([Z.T @ root, yc.T @ root])
-        u = t / np.sqrt(weight)
-        C -= np.multiply.outer(u, u)
-        mean = np.concatenate([self.offset, y0]) + t / weight
-        block = _dense_sums(self.data, len(y), weight, mean, C)
+        z = np.column_stack([yc, root])
+        G = np.zeros((m + self.data.k + 1,) * 2)
+        G[:m, :m] = (Z.T @ Z).toarray()
+        G[:m, m:] = Z.T @ z
+        G[m:, :m] = G[:m, m:].T
+        G[m:, m:] = z.T @ z
+        shift = np.concatenate([self.offset, y0])
+        block = _centred_sums(self.data, len(y), weight, shift, G)
         self.total = combine(self.total, block, overwrite=True)
 
     def finish(self) -> Sums:
@@ -269,12 +304,16 @@ class _ThinRows:
         return _thin(self.data, stack(X), np.concatenate(y), weights)
 
 
+_Collector = _DenseSums | _SparseSums | _ThinRows
+
+
 class _Plan:
     """What kind of sums each fold of the data gets, and in blocks of how many rows."""
 
     def __init__(self, data: Table, rows_in_fold: NDArray[np.intp]) -> None:
         self.data = data
         self.thin = rows_in_fold < data.m
+        self.threads = data.n * data.m >= THREAD_ELEMENTS
         self.offset: Array | None = None
         self.rows = _block_rows(data.m + data.k)
         X = data.X
@@ -285,7 +324,7 @@ class _Plan:
                 self.offset[full] = X[[0]][:, full].toarray()[0]
             self.rows = max(BLOCK_BYTES * data.n // (12 * max(X.nnz, 1)), data.m, 1)
 
-    def sums(self, fold: int, scratch: _Scratch) -> "_DenseSums | _SparseSums | _ThinRows":
+    def sums(self, fold: int, scratch: _Scratch) -> "_Collector":
         """An empty collector for one fold."""
         if self.thin[fold]:
             return _ThinRows(self.data)
@@ -332,42 +371,54 @@ def _summed(data: Table, ids: NDArray[np.intp] | None, count: int) -> list[Sums]
         rows_in_fold = np.bincount(active, minlength=count)
         bounds = contiguous_folds(ids, count)
     plan = _Plan(data, rows_in_fold)
+    scratch = _Scratch(data.m + data.k + 1)
 
     def contiguous(task: tuple[int, int, int]) -> Sums:
         fold, a, b = task
-        sums = plan.sums(fold, _Scratch(data.m + data.k + 1))
+        sums = plan.sums(fold, scratch)
         rows = max(b - a, 1) if plan.thin[fold] else plan.rows
         for i in range(a, b, rows):
             sums.add(*data.block(i, min(i + rows, b)))
         return sums.finish()
 
-    def scattered(task: tuple[int, int]) -> list[Sums]:
-        a, b = task
-        assert ids is not None
-        scratch = _Scratch(data.m + data.k + 1)
-        sums = [plan.sums(fold, scratch) for fold in range(count)]
-        # Each fold's share of the block should itself be about a block.
-        rows = plan.rows * min(count, STRIPES)
-        for i in range(a, b, rows):
-            stop = min(i + rows, b)
-            X, y, weight = data.X[i:stop], data.y[i:stop], None if w is None else w[i:stop]
-            here = ids[i:stop] if weight is None else np.where(weight > 0, ids[i:stop], count)
-            order = np.argsort(here, kind="stable")
-            edges = np.searchsorted(here[order], np.arange(count + 1))
-            for fold in np.flatnonzero(np.diff(edges)):
-                rows_of = order[edges[fold] : edges[fold + 1]]
-                part = None if weight is None else weight[rows_of]
-                sums[fold].add(_take(X, rows_of), y[rows_of], part)
-        return [each.finish() for each in sums]
+    if bounds is not None:
+        tasks = [(fold, *ends) for fold, (a, b) in enumerate(bounds) for ends in plan.stripes(a, b)]
+        pieces: list[list[Sums]] = [[] for _ in range(count)]
+        for task, piece in zip(tasks, side_by_side(contiguous, tasks, plan.threads), strict=True):
+            pieces[task[0]].append(piece)
+        return [merge(fold) for fold in pieces]
 
-    if bounds is None:
-        parts = side_by_side(scattered, plan.stripes(0, data.n))
-        return [merge(pieces) for pieces in zip(*parts, strict=True)]
-    tasks = [(fold, *ends) for fold, (a, b) in enumerate(bounds) for ends in plan.stripes(a, b)]
-    pieces: list[list[Sums]] = [[] for _ in range(count)]
-    for task, sums in zip(tasks, side_by_side(contiguous, tasks), strict=True):
-        pieces[task[0]].append(sums)
-    return [merge(fold) for fold in pieces]
+    assert ids is not None
+    sums = [plan.sums(fold, scratch) for fold in range(count)]
+    # Each fold's share of the block should itself be about a block.
+    step = plan.rows * min(count, STRIPES)
+    for i in range(0, data.n, step):
+        here, weight = ids[i : i + step], None if w is None else w[i : i + step]
+        if weight is not None:
+            here = np.where(weight > 0, here, count)
+        _scatter(data.X[i : i + step], data.y[i : i + step], weight, here, sums, plan, scratch)
+    return side_by_side(lambda each: each.finish(), sums, plan.threads)
+
+
+def _scatter(
+    X: Any,
+    y: NDArray[Any],
+    w: Array | None,
+    ids: NDArray[np.intp],
+    sums: Sequence[_Collector],
+    plan: _Plan,
+    scratch: _Scratch,
+) -> None:
+    """Add the rows of a block to the sums of their folds."""
+    order = np.argsort(ids, kind="stable")
+    edges = np.searchsorted(ids[order], np.arange(len(sums) + 1))
+
+    def add(fold: int) -> None:
+        rows = order[edges[fold] : edges[fold + 1]]
+        take = _take if plan.thin[fold] else scratch.take
+        sums[fold].add(take(X, rows), y[rows], None if w is None else w[rows])
+
+    side_by_side(add, np.flatnonzero(np.diff(edges)).tolist(), plan.threads)
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:

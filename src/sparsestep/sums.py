@@ -14,7 +14,7 @@ and two sets of rows a and b together have the sums of both plus one product of 
 The sums about zero, X'X - W mean mean', appear nowhere: at mean/sd = 1e7 they have no digit left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,22 @@ from numpy.typing import NDArray
 from sparsestep.table import column_name
 from sparsestep.thin import DenseRows, Piece, gram, row_count
 
-__all__ = ["SMALLEST_SQUARES", "OutOfRange", "Sums", "combine", "merge", "require_mergeable"]
+__all__ = [
+    "SMALLEST_SQUARES",
+    "OutOfRange",
+    "Sums",
+    "combine",
+    "merge",
+    "outer_strips",
+    "require_mergeable",
+]
 
 Array = NDArray[np.float64]
 
 # Products are rounded to 5e-324 at best, so sums of squares below this have lost digits.
 SMALLEST_SQUARES = 1e-302
+# Numbers in a strip of a matrix: a few such strips fit the cache of one core.
+STRIP_ELEMENTS = 1 << 13
 
 
 class OutOfRange(ValueError):
@@ -169,8 +179,11 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
         if row_count(pieces) >= m:
             xtx, pieces = gram(pieces, m), None
     elif a.pieces is None and b.pieces is None:
-        xtx = np.add(a.gram, b.gram, out=a.xtx if overwrite else None)
-        _add_outer(xtx, u)
+        first, second = a.gram, b.gram
+        xtx = first if overwrite else np.empty((m, m))
+        for rows, product in outer_strips(u):
+            part = np.add(first[rows], second[rows], out=xtx[rows])
+            part += product
     else:
         dense, thin = (a, b) if a.pieces is None else (b, a)
         assert thin.pieces is not None
@@ -209,12 +222,11 @@ def _require_range(
         )
 
 
-def _add_outer(S: Array, u: Array) -> None:
-    """S += u u' in place, in strips that stay in the cache."""
+def outer_strips(u: Array) -> Iterator[tuple[slice, Array]]:
+    """The rows of u u' in strips that stay in the cache; each overwrites the one before."""
     m = len(u)
-    strip = max(1, (1 << 15) // max(m, 1))
-    product = np.empty((min(strip, m), m))
-    for i in range(0, m, strip):
-        part = product[: min(strip, m - i)]
-        np.multiply(u[i : i + strip, None], u, out=part)
-        S[i : i + strip] += part
+    height = max(STRIP_ELEMENTS // max(m, 1), 1)
+    memory = np.empty((min(height, m), m))
+    for i in range(0, m, height):
+        rows = slice(i, min(i + height, m))
+        yield rows, np.multiply(u[rows, None], u, out=memory[: rows.stop - i])

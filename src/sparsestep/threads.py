@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
@@ -11,8 +12,9 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["blas", "side_by_side"]
 
-# Fewer tasks than this leave some threads idle at the end; linear algebra then uses them better.
-FEWEST_TASKS = 8
+# Fewer than two tasks for each thread, and fewer than this many, leave threads idle at the end;
+# linear algebra then uses them better.
+ENOUGH_TASKS = 8
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -49,12 +51,12 @@ def _one_blas_thread() -> Iterator[None]:
                 _limit.restore_original_limits()
 
 
-def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: bool) -> list[_R]:
     """The function of each task, side by side in as many threads as linear algebra may use."""
-    threads = 1
-    if len(tasks) >= FEWEST_TASKS:
-        threads = max((pool["num_threads"] for pool in blas().info()), default=1)
-    if threads == 1:
+    threads = max((pool["num_threads"] for pool in blas().info()), default=1) if worthwhile else 1
+    if threads == 1 or len(tasks) < min(2 * threads, ENOUGH_TASKS):
         return [function(task) for task in tasks]
+    # NumPy keeps what it does about overflow in the context, which threads do not inherit.
+    contexts = [copy_context() for _ in tasks]
     with _one_blas_thread(), ThreadPoolExecutor(min(threads, len(tasks))) as pool:
-        return list(pool.map(function, tasks))
+        return list(pool.map(lambda context, task: context.run(function, task), contexts, tasks))
