@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.path import Path, fit_path, no_such_size
+from sparsestep.path import Path, fit_path, nearest_sizes
 from sparsestep.schedule import Schedule
-from sparsestep.selection import CRITERIA, CVErrors, cross_validate
+from sparsestep.selection import CRITERIA, cross_validate
 from sparsestep.splitting import split_moments
 from sparsestep.summary import Summary
 from sparsestep.validation import (
-    alpha_values,
     alphas_wanted,
     as_table,
+    clearer,
+    one_alpha,
     penalty_factors,
     weights,
     whole_number,
@@ -75,7 +76,8 @@ _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_feature
 
 def _documented(cls: type) -> type:
     """Put the texts that the estimators share into a docstring."""
-    assert cls.__doc__ is not None
+    if cls.__doc__ is None:  # python -OO
+        return cls
     for mark, text in (
         ("{settings}", _SETTINGS),
         ("{alpha_units}", _ALPHA_UNITS),
@@ -153,13 +155,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            as_table(X),
-            accept_sparse=("csr", "csc", "coo"),
-            dtype=(np.float64, np.float32),
-            reset=False,
-        )
+        X = self._rows(X)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
     def summary(self, *, level: float = 0.95, target: int = 0) -> Summary:
@@ -181,6 +177,10 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         check_is_fitted(self)
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        if not 0 <= target < len(self._records):
+            raise ValueError(
+                f"target must lie between 0 and {len(self._records) - 1}; got {target!r}."
+            )
         coef = np.atleast_2d(self.coef_)[target]
         record = self._records[target]
         low, high = t_interval(coef, record.standard_error, record.free, level)
@@ -191,7 +191,9 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             "variables kept": f"{len(kept)} of {len(coef)}",
             "alpha": f"{record.alpha:.5g} ({record.how})",
             **record.facts,
-            "R2": f"{record.r2:.4f} on {record.n:g} rows",
+            "R2"
+            if self.fit_intercept
+            else "R2 about zero": f"{record.r2:.4f} on {record.n:.12g} rows",
             "intercept": f"{np.atleast_1d(self.intercept_)[target]:.5g}",
         }
         return Summary(
@@ -213,23 +215,49 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
     def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X, y and weights checked, and the names of the columns noted."""
-        X, y = validate_data(
-            self,
-            as_table(X),
-            y,
-            accept_sparse=("csr", "csc", "coo"),
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
+        table, names = as_table(X)
+        try:
+            X, y = validate_data(
+                self,
+                table,
+                y,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                multi_output=True,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
+        except ValueError as error:
+            raise clearer(error, table, names) from error
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         self._flat_y = y.ndim == 1
         return X, y, weights(sample_weight, X)
+
+    def _rows(self, X: Any) -> Any:
+        """New rows checked against those of `fit`."""
+        table, names = as_table(X)
+        fitted = getattr(self, "feature_names_in_", None)
+        kinds = {"accept_sparse": ("csr", "csc", "coo"), "dtype": (np.float64, np.float32)}
+        try:
+            if names is None or fitted is None:
+                return validate_data(self, table, reset=False, **kinds)
+            if names != list(fitted):
+                raise ValueError(
+                    f"The columns of X are {names}, but the model was fitted to {list(fitted)}; "
+                    "give the same ones in the same order."
+                )
+            return check_array(table, **kinds)
+        except ValueError as error:
+            raise clearer(error, table, names) from error
 
     def _adopt(self, moments: Moments) -> None:
         """Note what `_validated` would have noted of the rows."""
         if not isinstance(moments, Moments):
-            raise TypeError(f"fit_moments takes Moments; got {type(moments).__name__}.")
+            raise TypeError(
+                f"fit_moments takes Moments; got {type(moments).__name__}. "
+                "Several become one by Moments.merge."
+            )
         if moments.n_samples < 2:
             raise ValueError(
                 f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
@@ -306,6 +334,17 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self.intercept_ = self._one_or_all(intercepts)
         self.alpha_ = self._one_or_all(alphas)
 
+    def _hint(self, index: int) -> str:
+        """A warning if the choice is at an end of given alphas, where it may want to go further.
+
+        An automatic grid ends at the null and the full model: there is nothing beyond.
+        """
+        n_alphas = np.shape(self.alphas_)[-1]
+        if isinstance(self.alphas, Integral) or n_alphas < 2:
+            return ""
+        ends = {0: "larger", n_alphas - 1: "smaller"}
+        return f" (at the end of alphas: try {ends[index]} ones)" if index in ends else ""
+
     def _one_or_all(self, values: Any) -> Any:
         """The value of the only target, or those of all as an array."""
         if not self._flat_y:
@@ -337,6 +376,11 @@ class SparseStep(_SparseStepBase):
     --------
     SparseStepCV : Alpha by cross-validation.
     SparseStepIC : Alpha by an information criterion.
+
+    Notes
+    -----
+    As a step that selects columns: ``SelectFromModel(SparseStep(...), threshold=1e-300)`` takes all
+    that are kept; its default threshold is the mean size of the coefficients.
 
     Examples
     --------
@@ -385,7 +429,7 @@ class SparseStep(_SparseStepBase):
         settings = self._settings()
         n_targets = np.size(moments.mean_y)
         if self.n_nonzero is None:
-            alpha = alpha_values([self.alpha], "alpha")
+            alpha = one_alpha(self.alpha)
             fits = fit_alphas([moments], alpha, settings)[0]
             chosen = [_point(fits, t, 0) for t in range(n_targets)]
             self.n_iter_ = fits.n_iter
@@ -425,8 +469,8 @@ class SparseStepCV(_SparseStepBase):
     Attributes
     ----------
     {attributes}
-    alphas_ : ndarray of shape (n_alphas,)
-        The alphas tried, largest first.
+    alphas_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        The alphas tried, largest first; each target has its own.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
         Mean squared error of each alpha on each fold.
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
@@ -540,13 +584,11 @@ class SparseStepCV(_SparseStepBase):
 
     def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
         """The splits of `cv`, as index arrays."""
-        cv = check_cv(self.cv)
-        folds = getattr(cv, "n_splits", None)
-        if groups is None and isinstance(folds, Integral) and folds > X.shape[0]:
+        if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
             raise ValueError(
-                f"cv={folds} folds need at least {folds} rows; there are {X.shape[0]}: lower cv."
+                f"cv={self.cv} folds need as many rows; there are {X.shape[0]}: lower cv."
             )
-        return list(cv.split(X, y, groups))
+        return list(check_cv(self.cv).split(X, y, groups))
 
     def _cross_validate(
         self, whole: Moments, train: Sequence[Moments], valid: Sequence[Moments]
@@ -558,22 +600,30 @@ class SparseStepCV(_SparseStepBase):
                 raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
         settings = self._settings(self.n_jobs)
         fits, _ = fit_path(whole, alphas_wanted(self.alphas), settings)
-        self._say(f"{len(fits.alphas)} alphas from {fits.alphas[0]:.3g} to {fits.alphas[-1]:.3g}")
+        for alphas in fits.alphas:
+            self._say(f"{len(alphas)} alphas from {alphas[0]:.3g} to {alphas[-1]:.3g}")
         errors = cross_validate(train, valid, fits.alphas, settings)
         paths = [Path.of(whole, fits, t) for t in range(len(errors))]
         best = [e.best() for e in errors]
         sparse = [e.best_within_one_se(p.n_nonzero) for e, p in zip(errors, paths, strict=True)]
         index = best if self.rule == "min" else sparse
 
-        self.alphas_ = fits.alphas
+        self.alphas_ = self._one_or_all(fits.alphas)
         self.n_iter_ = fits.n_iter
         self.path_ = paths[0] if self._flat_y else paths
         self.mse_path_ = self._one_or_all([e.mse for e in errors])
         self.cv_mean_ = self._one_or_all([e.mean for e in errors])
         self.cv_se_ = self._one_or_all([e.se for e in errors])
-        self.alpha_min_ = self._one_or_all([fits.alphas[i] for i in best])
-        self.alpha_1se_ = self._one_or_all([fits.alphas[i] for i in sparse])
-        facts = [_cv_facts(e, i, len(fits.alphas)) for e, i in zip(errors, index, strict=True)]
+        self.alpha_min_ = self._one_or_all(
+            [path.alphas[i] for path, i in zip(paths, best, strict=True)]
+        )
+        self.alpha_1se_ = self._one_or_all(
+            [path.alphas[i] for path, i in zip(paths, sparse, strict=True)]
+        )
+        facts = [
+            {"CV error": f"{e.mean[i]:.5g} +- {e.se[i]:.4g}{self._hint(i)}"}
+            for e, i in zip(errors, index, strict=True)
+        ]
         chosen = [_point(fits, t, i) for t, i in enumerate(index)]
         self._keep(whole, chosen, f"{len(valid)}-fold cross-validation, {self.rule}", facts)
         for t, (_, _, alpha) in enumerate(chosen):
@@ -593,7 +643,8 @@ class SparseStepIC(_SparseStepBase):
     ----------
     criterion : {"aic", "bic", "ebic", "gic"}, default="bic"
         ``n log(rss / n)`` plus, for k of m variables kept, ``2 k`` (aic), ``log(n) k`` (bic),
-        ``log(n) k + 2 log(m choose k)`` (ebic), or ``log(log n) log(m) k`` (gic).
+        ``log(n) k + 2 log(m choose k)`` (ebic), or ``log(log n) log(m) k`` (gic; each factor at
+        least 1).
     alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
         and one that keeps all; or the alphas themselves, in the units of ``||y - Xb||^2`` (the
@@ -603,8 +654,8 @@ class SparseStepIC(_SparseStepBase):
     Attributes
     ----------
     {attributes}
-    alphas_ : ndarray of shape (n_alphas,)
-        The alphas tried, largest first.
+    alphas_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        The alphas tried, largest first; each target has its own.
     criterion_path_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
         The criterion of each.
     path_ : Path or list of Path
@@ -657,14 +708,14 @@ class SparseStepIC(_SparseStepBase):
         fits, _ = fit_path(moments, alphas_wanted(self.alphas), self._settings())
         paths = [Path.of(moments, fits, t) for t in range(np.size(moments.mean_y))]
         values = [path.criterion(self.criterion) for path in paths]
-        self.alphas_ = fits.alphas
+        self.alphas_ = self._one_or_all(fits.alphas)
         self.n_iter_ = fits.n_iter
         self.path_ = paths[0] if self._flat_y else paths
         self.criterion_path_ = self._one_or_all(values)
         index = [int(np.argmin(value)) for value in values]
         chosen = [_point(fits, t, i) for t, i in enumerate(index)]
         facts = [
-            {self.criterion.upper(): f"{v[i]:.1f}{_at_end(i, len(v))}"}
+            {self.criterion.upper(): f"{v[i]:.1f}{self._hint(i)}"}
             for v, i in zip(values, index, strict=True)
         ]
         self._keep(moments, chosen, self.criterion.upper(), facts)
@@ -672,7 +723,7 @@ class SparseStepIC(_SparseStepBase):
 
 def sparsestep_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     alphas: Any = 101,
     sample_weight: Any = None,
@@ -692,14 +743,14 @@ def sparsestep_path(
     Parameters
     ----------
     X, y, sample_weight
-        As in `SparseStep.fit`; y has one column. X may also be `Moments`, with y None.
+        As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
     alphas : int, array-like or "sizes", default=101
         How many alphas, between one that keeps no variable and one that keeps all; the alphas
         themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
         "sizes" for one model of every size that some alpha gives.
-    fit_intercept, standardize, penalty_factor, gamma_0, gamma_stop, gamma_step, t_max, epsilon
+    fit_intercept, standardize, penalty_factor
         As in `SparseStep`.
-    polish, solver
+    gamma_0, gamma_stop, gamma_step, t_max, epsilon, polish, solver
         As in `SparseStep`.
 
     Returns
@@ -730,6 +781,8 @@ def sparsestep_path(
         solver=solver,
     )
     if isinstance(X, Moments):
+        if y is not None or sample_weight is not None:
+            raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
         model._adopt(X)
         moments = X
     else:
@@ -749,7 +802,7 @@ def _point(fits: Fits, target: int, index: int) -> tuple[Array, float, float]:
     return (
         fits.coefs[target, index],
         float(fits.intercepts[target, index]),
-        float(fits.alphas[index]),
+        float(fits.alphas[target, index]),
     )
 
 
@@ -758,23 +811,15 @@ def _of_size(
 ) -> tuple[tuple[Array, float, float], int]:
     """The best-fitting model with exactly `size` variables, and the steps its search took."""
     if size > moments.n_features:
-        raise ValueError(f"n_nonzero={size} is more than the {moments.n_features} columns of X.")
+        raise ValueError(
+            f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
+        )
     fits, _ = fit_every_size(moments, settings)
     sizes = fits.n_nonzero[0]
     index = np.flatnonzero(sizes == size)
     if not len(index):
-        raise ValueError(no_such_size(size, sizes))
+        raise ValueError(
+            f"No alpha was found that keeps exactly n_nonzero={size} variables; "
+            f"{nearest_sizes(size, sizes)}: change n_nonzero."
+        )
     return _point(fits, 0, int(index[0])), fits.n_iter
-
-
-def _cv_facts(errors: CVErrors, index: int, n_alphas: int) -> dict[str, str]:
-    """The cross-validation error of the chosen alpha, in words."""
-    text = f"{errors.mean[index]:.5g} +- {errors.se[index]:.4g}{_at_end(index, n_alphas)}"
-    return {"CV error": text}
-
-
-def _at_end(index: int, n_alphas: int) -> str:
-    """A warning if the choice lies at an end of the grid, where it may want to go further."""
-    if index in (0, n_alphas - 1) and n_alphas > 1:
-        return " (at the end of the grid: " + ("larger" if index == 0 else "smaller") + " alphas?)"
-    return ""

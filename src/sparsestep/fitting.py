@@ -38,7 +38,7 @@ class Fits:
 
     Attributes
     ----------
-    alphas : ndarray of shape (n_alphas,)
+    alphas : ndarray of shape (n_targets, n_alphas)
     coefs : ndarray of shape (n_targets, n_alphas, m)
     intercepts : ndarray of shape (n_targets, n_alphas)
     n_iter : int
@@ -58,17 +58,16 @@ class Fits:
     def take(self, index: NDArray[np.intp]) -> "Fits":
         """The models of some of the alphas."""
         return Fits(
-            self.alphas[index], self.coefs[:, index], self.intercepts[:, index], self.n_iter
+            self.alphas[:, index], self.coefs[:, index], self.intercepts[:, index], self.n_iter
         )
 
 
 def fit_alphas(moments: Sequence[Moments], alphas: Array, settings: Settings) -> list[Fits]:
-    """The models of each of `moments` for each of `alphas`."""
-    units = [
-        Units.of(each, fit_intercept=settings.fit_intercept, standardize=settings.standardize)
-        for each in moments
+    """The models of each of `moments` for `alphas`, (n_alphas,) or a row of them per target."""
+    units = [_units(each, settings) for each in moments]
+    equations = [
+        _equations(u, each, alphas, settings) for u, each in zip(units, moments, strict=True)
     ]
-    equations = [u.equations(each, alphas) for u, each in zip(units, moments, strict=True)]
     if settings.solver == "reference":
         coefs = [_literally(eq, settings) for eq in equations]
         n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
@@ -78,14 +77,47 @@ def fit_alphas(moments: Sequence[Moments], alphas: Array, settings: Settings) ->
         )
     if settings.polish is not None:
         coefs = [_polished(eq, c, settings) for eq, c in zip(equations, coefs, strict=True)]
-    return [Fits(alphas, *u.back(c), n_iter) for u, c in zip(units, coefs, strict=True)]
+    found = []
+    for u, c in zip(units, coefs, strict=True):
+        found.append(Fits(np.broadcast_to(alphas, c.shape[:2]), *u.back(c), n_iter))
+    return found
+
+
+def _units(moments: Moments, settings: Settings) -> Units:
+    """The units of the moments under these settings."""
+    return Units.of(moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize)
+
+
+def _equations(
+    units: Units, moments: Moments, alphas: Array, settings: Settings
+) -> NormalEquations:
+    """The equations, with zeros for the columns that may not enter.
+
+    Of equal columns one may: that of the smallest penalty factor, and of those the first. Which of
+    them the loop would keep is decided by rounding, and it would share them out at alpha = 0.
+    """
+    equations = units.equations(moments, alphas)
+    factor = _factor(settings, moments.n_features)
+    order = np.argsort(factor, kind="stable")
+    out = np.isinf(factor)
+    if np.array_equal(order, np.arange(len(order))):
+        out |= later_copies(equations.S)
+    else:
+        out[order] |= later_copies(equations.S[np.ix_(order, order)])
+    if not out.any():
+        return equations
+    S, q = equations.S.copy(), equations.q.copy()
+    S[out], S[:, out], q[:, out] = 0.0, 0.0, 0.0
+    return NormalEquations(S, q, equations.alphas)
+
+
+def _factor(settings: Settings, m: int) -> Array:
+    """The penalty factors, 1 where none were given."""
+    return np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
 
 
 def _literally(equations: NormalEquations, settings: Settings) -> Array:
     """The literal loop for each target and alpha."""
-    m = len(equations.S)
-    factor = np.ones(m) if settings.penalty_factor is None else settings.penalty_factor.copy()
-    factor[later_copies(equations.S)] = np.inf
     return np.array(
         [
             [
@@ -93,74 +125,97 @@ def _literally(equations: NormalEquations, settings: Settings) -> Array:
                     equations.S,
                     q,
                     alpha,
-                    penalty_factor=factor,
+                    penalty_factor=settings.penalty_factor,
                     **vars(settings.schedule),
                 )
                 for alpha in alphas
             ]
             for q, alphas in zip(equations.q, equations.alphas, strict=True)
         ]
-    )
+    ).reshape(*equations.alphas.shape, -1)
 
 
 def _polished(equations: NormalEquations, coefs: Array, settings: Settings) -> Array:
-    """Each model after add, drop and swap; a support met before is not searched from again."""
-    m = len(equations.S)
-    factor = np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
+    """Each model after add, drop and swap."""
+    factor = _factor(settings, len(equations.S))
+    finite = np.where(np.isinf(factor), 0.0, factor)
     out = np.empty_like(coefs)
     for t, q in enumerate(equations.q):
         for r, alpha in enumerate(equations.alphas[t]):
-            prices = np.where(
-                np.isinf(factor), np.inf, alpha * np.where(np.isinf(factor), 0, factor)
-            )
+            prices = np.where(np.isinf(factor), np.inf, alpha * finite)
             out[t, r] = polish_support(equations.S, q, prices, coefs[t, r] != 0)
     return out
 
 
 def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
-    """An automatic grid of `n_alphas`, largest first; see `grid.alpha_grid`."""
-    guess, full = _scale(moments, settings)
-    return alpha_grid(lambda alphas: _kept(moments, alphas, settings), guess, full, n_alphas)
+    """An automatic grid for each target, (n_targets, n_alphas); see `grid.alpha_grid`."""
+    scale = _Scale.of(moments, settings)
+    penalized = _factor(settings, moments.n_features) > 0
+
+    def sizes(alphas: Array) -> NDArray[np.intp]:
+        fits = fit_alphas([moments], alphas, settings)[0]
+        return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
+
+    return alpha_grid(sizes, scale.guess, scale.full, n_alphas)
 
 
 def fit_every_size(moments: Moments, settings: Settings) -> tuple[Fits, list[int]]:
-    """The best fitting model found of each size, largest alpha first; and the sizes not found."""
-    guess, full = _scale(moments, settings)
+    """The best fitting model found of each size, largest alpha first; and the sizes not found.
+
+    For one target. Variables without a penalty count, though there is no choice about them.
+    """
+    scale = _Scale.of(moments, settings)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
         rounds.append(fit_alphas([moments], alphas, settings)[0])
-        return np.asarray(rounds[-1].n_nonzero.max(axis=0))
+        return rounds[-1].n_nonzero - scale.always
 
-    _, missing = every_size(sizes, guess, full)
+    _, missing = every_size(sizes, scale.guess, scale.full)
     found = Fits(
-        np.concatenate([fits.alphas for fits in rounds]),
+        np.concatenate([fits.alphas for fits in rounds], axis=1),
         np.concatenate([fits.coefs for fits in rounds], axis=1),
         np.concatenate([fits.intercepts for fits in rounds], axis=1),
         max(fits.n_iter for fits in rounds),
     )
-    rss = np.asarray(moments.rss(found.coefs[0].T))
-    order = np.lexsort((-found.alphas, rss, found.n_nonzero[0]))
+    rss = np.asarray(moments.target(0).rss(found.coefs[0].T, found.intercepts[0]))
+    order = np.lexsort((-found.alphas[0], rss, found.n_nonzero[0]))
     first = np.unique(found.n_nonzero[0][order], return_index=True)[1]
     best = order[first]
-    return found.take(best[np.argsort(-found.alphas[best], kind="stable")]), missing
+    best = best[np.argsort(-found.alphas[0, best], kind="stable")]
+    return found.take(best), [size + scale.always for size in missing]
 
 
-def _kept(moments: Moments, alphas: Array, settings: Settings) -> NDArray[np.intp]:
-    """The number of penalized variables that each alpha keeps, the most of any target."""
-    fits = fit_alphas([moments], alphas, settings)[0]
-    factor = settings.penalty_factor
-    penalized = slice(None) if factor is None else factor > 0
-    return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2).max(axis=0))
+@dataclass(frozen=True)
+class _Scale:
+    """Where to look for alphas.
 
+    Attributes
+    ----------
+    guess : ndarray of shape (n_targets,)
+        The largest drop of the residual sum of squares by one variable.
+    full : int
+        How many penalized variables a model may have: no more than the rows can tell apart.
+    always : int
+        How many variables have no penalty, and are in every model.
+    """
 
-def _scale(moments: Moments, settings: Settings) -> tuple[float, int]:
-    """The largest drop of the rss by one variable, the scale of alphas; the full model's size."""
-    q = np.reshape(moments.xty, (moments.n_features, -1))
-    used = moments.diag > 0
-    factor = settings.penalty_factor
-    if factor is not None:
-        used &= (factor > 0) & np.isfinite(factor)
-    drop = q[used] ** 2 / moments.diag[used, np.newaxis]
-    guess = float(drop.max(initial=0.0)) or float(np.max(moments.yty)) or 1.0
-    return guess, int(np.count_nonzero(used))
+    guess: Array
+    full: int
+    always: int
+
+    @classmethod
+    def of(cls, moments: Moments, settings: Settings) -> "_Scale":
+        units = _units(moments, settings)
+        equations = _equations(units, moments, np.ones(1), settings)
+        size = np.diag(equations.S)
+        penalized = _factor(settings, len(size)) > 0
+        always = int(np.count_nonzero((size > 0) & ~penalized))
+        used = (size > 0) & penalized
+        drop = np.max(equations.q[:, used] ** 2 / size[used], axis=1, initial=0.0)
+        # A target that no variable explains has alphas of the size of its own variation.
+        drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
+        guess = drop * units.scale_y**2
+        rank = moments.n_samples - settings.fit_intercept - always
+        full = min(int(np.count_nonzero(used)), max(rank, 0))
+        return cls(np.where(guess > 0, guess, 1.0), full, always)

@@ -1,7 +1,7 @@
 """Which alphas to try: a grid from the null to the full model, and a search for every model size.
 
-`Sizes` below is any function from alphas to the number of variables that each one keeps; what it
-costs is the engine's, which takes many alphas for little more than one.
+`Sizes` below is any function from alphas, a row for each target, to the number of variables that
+each one keeps; what it costs is the engine's, which takes many alphas for little more than one.
 """
 
 from collections.abc import Callable
@@ -16,52 +16,63 @@ Sizes = Callable[[Array], NDArray[np.intp]]
 
 # No model within the reach of double precision needs an alpha below this share of the largest.
 _LEAST_SHARE = 1e-16
+# No sensible settings need an alpha above so many times the drop by the best variable.
+_MOST_TIMES = 4.0**18
 _RATIO = 4.0
 _ROUND = 6
 
 
-def alpha_grid(sizes: Sizes, guess: float, full: int, n_alphas: int) -> Array:
-    """Alphas, largest first, spaced evenly in the logarithm between the null and the full model.
+def alpha_grid(sizes: Sizes, guess: Array, full: int, n_alphas: int) -> Array:
+    """Alphas, (n_targets, n_alphas), largest first, spaced evenly in the logarithm.
 
     The ends are checked: the largest gives the null model, and the smallest all `full` variables,
     or, if no alpha does, as many as any.
     """
     top, bottom = _ends(sizes, guess, full)
-    return np.geomspace(top, bottom, n_alphas)
+    return np.geomspace(top, bottom, n_alphas, axis=1)
 
 
-def _ends(sizes: Sizes, guess: float, full: int) -> tuple[float, float]:
-    """The smallest alpha tried that keeps nothing, and the largest that keeps everything."""
-    top = guess
-    climb = guess * _RATIO ** np.arange(_ROUND, dtype=np.float64)
-    while not (found := np.flatnonzero(sizes(climb) == 0)).size:
-        climb *= _RATIO**_ROUND
-    top = float(climb[found[0]])
-    descent = top * _RATIO ** -np.arange(1.0, 2 * _ROUND + 1)
-    bottom, most = top / _RATIO, -1
-    while descent[0] > _LEAST_SHARE * top:
-        kept = sizes(descent)
-        if kept.max() > most:
-            most = int(kept.max())
-            bottom = float(descent[np.argmax(kept)])
-        if most >= full:
-            break
-        descent *= _RATIO ** -(2 * _ROUND)
+def _ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
+    """The smallest alpha tried that keeps nothing, and the largest that keeps everything.
+
+    One of each for each target. Where there is none, those that keep the least and the most.
+    """
+    top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
+    climb = guess[:, np.newaxis] * _RATIO ** np.arange(_ROUND)
+    while np.any(least > 0) and np.all(climb[:, 0] <= _MOST_TIMES * guess):
+        top, least = _better(top, least, climb, sizes(climb))
+        climb = climb * _RATIO**_ROUND
+    bottom, most = top / _RATIO, np.full(len(top), -1)
+    descent = top[:, np.newaxis] * _RATIO ** -np.arange(1.0, 2 * _ROUND + 1)
+    while np.any(most < full) and np.all(descent[:, 0] > _LEAST_SHARE * top):
+        kept = np.minimum(sizes(descent), full)
+        bottom, fewest = _better(bottom, -most, descent, -kept)
+        most = -fewest
+        descent = descent * _RATIO ** -(2 * _ROUND)
     return top, bottom
 
 
+def _better(
+    best: Array, fewest: NDArray[np.intp], alphas: Array, kept: NDArray[np.intp]
+) -> tuple[Array, NDArray[np.intp]]:
+    """For each target the alpha that keeps the fewest: the best so far, or the first better one."""
+    at = np.arange(len(best)), np.argmin(kept, axis=1)
+    improves = kept[at] < fewest
+    return np.where(improves, alphas[at], best), np.where(improves, kept[at], fewest)
+
+
 def every_size(
-    sizes: Sizes, guess: float, full: int, *, narrowest: float = 1e-6, most_alphas: int = 4000
+    sizes: Sizes, guess: Array, full: int, *, narrowest: float = 1e-6, most_alphas: int = 4000
 ) -> tuple[Array, list[int]]:
-    """Alphas, largest first, among which is every model size, and the sizes that none has.
+    """For one target alphas, largest first, with every model size, and the sizes that none has.
 
     Rounds of many alphas at once: every gap between neighbouring alphas whose sizes differ by more
     than one is filled, until no gap is left that is wider than `narrowest` in the logarithm. Sizes
     need not fall as alpha grows, so a size found anywhere counts.
     """
     top, bottom = _ends(sizes, guess, full)
-    alphas = np.geomspace(top, bottom, 4 * _ROUND + 1)
-    kept = sizes(alphas)
+    alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
+    kept = sizes(alphas[np.newaxis])[0]
     while len(alphas) < most_alphas:
         missing = np.setdiff1d(np.arange(full + 1), kept)
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
@@ -74,7 +85,8 @@ def every_size(
             np.geomspace(alphas[g], alphas[g + 1], min(int(absent[g]), 8) + 2)[1:-1] for g in gaps
         ]
         new = np.concatenate(inner)
-        alphas, kept = np.concatenate([alphas, new]), np.concatenate([kept, sizes(new)])
+        alphas = np.concatenate([alphas, new])
+        kept = np.concatenate([kept, sizes(new[np.newaxis])[0]])
         order = np.argsort(-alphas, kind="stable")
         alphas, kept = alphas[order], kept[order]
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]

@@ -1,5 +1,6 @@
 """The models of many alphas on the same data."""
 
+import operator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_g
 from sparsestep.moments import Moments
 from sparsestep.selection import CRITERIA, criterion_path
 
-__all__ = ["Path", "PathPoint", "fit_path"]
+__all__ = ["Path", "PathPoint", "fit_path", "nearest_sizes"]
 
 Array = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ class Path:
         coefs = fits.coefs[target].T
         rss = np.atleast_1d(moments.target(target).rss(coefs, fits.intercepts[target]))
         return cls(
-            alphas=fits.alphas,
+            alphas=fits.alphas[target],
             coefs=coefs,
             intercepts=fits.intercepts[target],
             n_nonzero=np.count_nonzero(coefs, axis=0),
@@ -147,16 +148,20 @@ class Path:
         >>> path.select(2).coef.round(2)
         array([ 1.93,  0.  , -0.95,  0.  ])
         """
-        if isinstance(by, str):
-            if by not in CRITERIA:
-                raise ValueError(
-                    f"select takes one of {', '.join(CRITERIA)} or a number of variables; "
-                    f"got {by!r}."
-                )
+        if isinstance(by, str) and by in CRITERIA:
             return self[int(np.argmin(self.criterion(by)))]
-        found = np.flatnonzero(self.n_nonzero == by)
+        try:
+            size = operator.index(by)  # type: ignore[arg-type]
+        except TypeError:
+            raise ValueError(
+                f"select takes one of {', '.join(CRITERIA)} or a number of variables; got {by!r}."
+            ) from None
+        found = np.flatnonzero(self.n_nonzero == size)
         if not len(found):
-            raise ValueError(no_such_size(int(by), self.n_nonzero))
+            raise ValueError(
+                f"No model of this path has exactly {size} variables; "
+                f"{nearest_sizes(size, self.n_nonzero)}. A path with alphas='sizes' looks for all."
+            )
         return self[int(found[np.argmin(self.rss[found])])]
 
     def plot(self, **options: Any) -> PathDisplay:
@@ -164,14 +169,11 @@ class Path:
         return PathDisplay.from_path(self, **options)
 
 
-def no_such_size(size: int, sizes: NDArray[np.intp]) -> str:
-    """The sentence for a size that no model on the path has."""
+def nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
+    """The model sizes next to one that there is none of, in words."""
     near = [str(s.max()) for s in (sizes[sizes < size],) if len(s)]
     near += [str(s.min()) for s in (sizes[sizes > size],) if len(s)]
-    return (
-        f"No alpha keeps exactly {size} variables; the nearest sizes that one does are "
-        f"{' and '.join(near)}. Ask for one of these."
-    )
+    return f"the nearest size{'s are' if len(near) > 1 else ' is'} {' and '.join(near)}"
 
 
 def fit_path(

@@ -29,6 +29,7 @@ def polish_support(S: Array, q: Array, prices: Array, support: Mask) -> Array:
     """
     size = np.diag(S)
     support = (support | (prices == 0)) & np.isfinite(prices) & (size > 0)
+    support = _independent(S, prices, support)
     worth_while = 1e-12 * np.max(q**2 / np.where(size > 0, size, 1.0), initial=0.0)
     # Each move lowers the objective, so no support comes twice; the bound is for rounding's sake.
     for _ in range(10 * len(q) + 10):
@@ -63,16 +64,41 @@ def polish_support(S: Array, q: Array, prices: Array, support: Mask) -> Array:
     return coef
 
 
-def _fit(S: Array, q: Array, inside: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Least squares on the columns `inside`, and the inverse of their Gram matrix."""
+def _independent(S: Array, prices: Array, support: Mask) -> Mask:
+    """The support without columns that others in it span: the dearer, then the later ones go.
+
+    They explain nothing, so that dropping them saves their price, and the formulas need an inverse.
+    """
+    inside = np.flatnonzero(support)
+    inside = inside[np.argsort(prices[inside], kind="stable")]
     if not len(inside):
-        return np.zeros(0), np.zeros((0, 0))
+        return support
+    size = np.diag(S)
     A = S[np.ix_(inside, inside)]
     factor, failed = lapack.dpotrf(A, lower=True, clean=True)
-    if failed:
-        V: Array = np.linalg.pinv(A, hermitian=True).astype(np.float64)
-        return V @ q[inside], V
-    V = lapack.dpotri(factor, lower=True)[0]
+    if not failed and np.all(np.diag(factor) ** 2 > _COLLINEAR * size[inside]):
+        return support
+    kept: list[int] = []
+    factor = np.zeros_like(A)
+    for j in range(len(inside)):
+        k = len(kept)
+        row = lapack.dtrtrs(factor[:k, :k], A[kept, j], lower=True)[0] if k else np.zeros(0)
+        left = A[j, j] - row @ row
+        if left > _COLLINEAR * A[j, j]:
+            factor[k, :k], factor[k, k] = row, np.sqrt(left)
+            kept.append(j)
+    out = np.zeros_like(support)
+    out[inside[kept]] = True
+    return out
+
+
+def _fit(S: Array, q: Array, inside: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Least squares on independent columns, and the inverse of their Gram matrix."""
+    if not len(inside):
+        return np.zeros(0), np.zeros((0, 0))
+    factor, failed = lapack.dpotrf(S[np.ix_(inside, inside)], lower=True, clean=True)
+    assert not failed
+    V: Array = lapack.dpotri(factor, lower=True)[0]
     V += np.tril(V, -1).T
     b, _ = lapack.dpotrs(factor, q[inside], lower=True)
     return b, V

@@ -66,11 +66,14 @@ class CVErrors:
 def cross_validate(
     train: Sequence[Moments], valid: Sequence[Moments], alphas: Array, settings: Settings
 ) -> list[CVErrors]:
-    """The validation errors of each target: fit on each of `train`, judge by its `valid`."""
+    """The validation errors of each target: fit on each of `train`, judge by its `valid`.
+
+    `alphas` has a row for each target.
+    """
     fits = fit_alphas(train, alphas, settings)
     weights = np.array([fold.weight_sum for fold in valid])
-    n_targets = len(fits[0].coefs)
-    mse = np.empty((n_targets, len(alphas), len(valid)))
+    n_targets, n_alphas = alphas.shape
+    mse = np.empty((n_targets, n_alphas, len(valid)))
     for k, (fit, fold) in enumerate(zip(fits, valid, strict=True)):
         for t in range(n_targets):
             rss = fold.target(t).rss(fit.coefs[t].T, fit.intercepts[t])
@@ -87,7 +90,7 @@ def criterion_path(
     aic     2 k
     bic     log(n) k
     ebic    log(n) k + 2 log(m choose k)
-    gic     log(log n) log(m) k
+    gic     log(log n) log(m) k, each at least 1
     ======  =======================================
 
     (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.) Residuals that are rounding

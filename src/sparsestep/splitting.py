@@ -22,6 +22,7 @@ def split_moments(
     one.
     """
     n = X.shape[0]
+    _require_rows(splits, weight, n)
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None
@@ -43,6 +44,25 @@ def split_moments(
     if whole is None:
         whole = Moments.from_data(X, y, weight, feature_names=names)
     return whole, train, valid
+
+
+def _require_rows(splits: list[tuple[Any, Any]], weight: Array | None, n: int) -> None:
+    """Refuse splits without rows to train or to test on."""
+    if not splits:
+        raise ValueError("cv gives no splits; give at least one pair of training and test rows.")
+    for k, split in enumerate(splits):
+        for rows, what in zip(split, ("training", "test"), strict=True):
+            index = np.asarray(rows)
+            if index.dtype == bool:
+                index = np.flatnonzero(index)
+            if index.size and not -n <= index.min() <= index.max() < n:
+                raise ValueError(
+                    f"Split {k} of cv has row numbers outside 0 to {n - 1} among its {what} rows."
+                )
+            if not index.size or (weight is not None and not weight[index].any()):
+                raise ValueError(
+                    f"Split {k} of cv has no {what} rows of positive weight; use other splits."
+                )
 
 
 def _partition_end(splits: list[tuple[Any, Any]], low: int, n: int) -> int | None:

@@ -90,6 +90,8 @@ class Summary:
             + "</tr>"
             for first, *rest in self._cells()
         )
+        if not self.names:
+            return f"<table>{facts}</table>"
         return (
             f"<table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
             f"</table><p><small>{escape(CONDITION)}</small></p>"

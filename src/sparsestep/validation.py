@@ -1,5 +1,6 @@
 """The estimators' parameters and input, checked: one clear sentence for what cannot be used."""
 
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,8 @@ __all__ = [
     "alpha_values",
     "alphas_wanted",
     "as_table",
+    "clearer",
+    "one_alpha",
     "penalty_factors",
     "weights",
     "whole_number",
@@ -18,12 +21,69 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-def as_table(X: Any) -> Any:
-    """X as scikit-learn takes it: a pyarrow table as arrays with names, a lazy frame refused."""
-    kind = type(X).__module__.split(".")[0]
-    if kind == "polars" and type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a polars LazyFrame; call .collect() first.")
-    return X
+def as_table(X: Any) -> tuple[Any, list[str] | None]:
+    """X as scikit-learn takes it, and the names of the columns of polars and pyarrow tables.
+
+    How well scikit-learn knows these two depends on its version, so they are read here.
+    """
+    library, kind = type(X).__module__.split(".")[0], type(X).__name__
+    if library == "polars" and kind == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame; call its collect() first.")
+    if library == "polars" and kind == "DataFrame":
+        return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
+    if library == "pyarrow" and kind in ("Table", "RecordBatch"):
+        return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
+    return X, None
+
+
+def _numbers(names: Any, columns: Any, n: int) -> Array:
+    """The columns as one array of doubles; what is missing becomes NaN."""
+    table = np.empty((n, len(columns)), order="F")
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        values = np.asarray(column.to_numpy())
+        # Booleans with gaps and decimals come as objects, and so do texts and dates.
+        plain = values.dtype.kind in "fiub" or (
+            values.dtype == object
+            and all(v is None or isinstance(v, bool | Decimal) for v in values)
+        )
+        if not plain:
+            kind = getattr(column, "dtype", getattr(column, "type", None))
+            raise ValueError(_not_numbers(name, kind))
+        table[:, j] = values
+    return table
+
+
+def _not_numbers(name: Any, kind: Any) -> str:
+    """The sentence for a column that does not hold numbers."""
+    return (
+        f"Column {name!r} of X has type {kind} and could not be read as numbers; "
+        "encode it or leave it out."
+    )
+
+
+def clearer(error: Exception, X: Any, names: Any) -> Exception:
+    """The same error naming the column and the row, where they can be found."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        names = X.columns
+        for name, column in X.items():
+            try:
+                np.asarray(column, dtype=np.float64)
+            except (TypeError, ValueError):
+                return ValueError(_not_numbers(name, column.dtype))
+    if "contains NaN" not in str(error) and "contains infinity" not in str(error):
+        return error
+    if not hasattr(X, "shape") or hasattr(X, "nnz") or len(X.shape) != 2:
+        return error
+    values = np.asarray(X, dtype=np.float64)
+    bad = np.argwhere(~np.isfinite(values))
+    if not len(bad):
+        return error
+    i, j = (int(index) for index in bad[0])
+    what = "NaN" if np.isnan(values[i, j]) else "infinity"
+    where = f"column {j}" if names is None else f"column {names[j]!r}"
+    return ValueError(
+        f"Input X contains {what}, first in row {i} of {where}; remove such rows or fill them in."
+    )
 
 
 def weights(sample_weight: Any, X: Any) -> Array | None:
@@ -32,14 +92,23 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
         return None
     if isinstance(sample_weight, Real):
         return np.full(X.shape[0], float(sample_weight))
-    return np.asarray(sample_weight, dtype=np.float64)
+    try:
+        values: Array = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numbers, one for each row of X.") from None
+    if values.shape != (X.shape[0],):
+        raise ValueError(f"sample_weight has shape {values.shape} but X has {X.shape[0]} rows.")
+    return values
 
 
 def penalty_factors(given: Any, m: int) -> Array | None:
     """Multipliers of alpha, checked."""
     if given is None:
         return None
-    factor: Array = np.array(given, dtype=np.float64)
+    try:
+        factor: Array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"penalty_factor must be numbers; got {given!r}.") from None
     if factor.shape != (m,):
         raise ValueError(
             f"penalty_factor must have one number for each of the {m} columns; "
@@ -53,14 +122,21 @@ def penalty_factors(given: Any, m: int) -> Array | None:
     return factor
 
 
+def one_alpha(alpha: Any) -> Array:
+    """The parameter `alpha`, as the only one of an array."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise ValueError(f"alpha must be a number; got {alpha!r}.")
+    return alpha_values([alpha], "alpha")
+
+
 def alpha_values(alphas: Any, name: str) -> Array:
     """Alphas as numbers, largest first, each once."""
     try:
         values = np.asarray(alphas, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers; got {alphas!r}.") from None
+        values = np.empty((0, 0))
     if values.ndim != 1 or not len(values):
-        raise ValueError(f"{name} must be a list of numbers with at least one; got {alphas!r}.")
+        raise ValueError(f"{name} must be how many to try, or a list of numbers; got {alphas!r}.")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
         raise ValueError(f"{name} must be finite and not negative; got {values[wrong[0]]}.")
@@ -76,6 +152,6 @@ def alphas_wanted(alphas: Any) -> int | Array:
 
 def whole_number(name: str, value: Any, *, least: int) -> int:
     """A whole number of at least `least`."""
-    if not isinstance(value, Integral) or int(value) < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     return int(value)
