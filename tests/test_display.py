@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from itertools import combinations
-from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -12,12 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import lasso_path
+from sklearn.model_selection import PredefinedSplit
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
 
-from sparsestep import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+from sparsestep import (
+    AnnealingDisplay,
+    CVDisplay,
+    PathDisplay,
+    PenaltyDisplay,
+    SparseStep,
+    SparseStepCV,
+    SparseStepIC,
+    sparsestep_path,
+)
 from sparsestep.display.drawing import plain, spread
 from sparsestep.reference import sparsestep_reference
 
@@ -31,11 +40,6 @@ def _close_figures():
     plt.close("all")
 
 
-def coefficients(X, y, alphas):
-    X, y = X - X.mean(axis=0), y - y.mean()
-    return np.column_stack([sparsestep_reference(X.T @ X, X.T @ y, alpha) for alpha in alphas])
-
-
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
@@ -45,35 +49,16 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    """What SparseStepCV has after fitting, by the literal loop and three folds."""
+    """A model chosen by one standard error on three folds of unequal size."""
+    pandas = pytest.importorskip("pandas")
     X, y = data
-    alphas = np.geomspace(3000.0, 1e-3, 25)
-    coefs = coefficients(X, y, alphas)
-    fold = np.arange(60) % 3
-    errors = np.empty((25, 3))
-    for k in range(3):
-        train = fold != k
-        b = coefficients(X[train], y[train], alphas)
-        residuals = y[~train][:, None] - y[train].mean() - (X[~train] - X[train].mean(axis=0)) @ b
-        errors[:, k] = np.mean(residuals**2, axis=0)
-    mean, se = errors.mean(axis=1), errors.std(axis=1, ddof=1) / np.sqrt(3)
-    best = mean.argmin()
-    one_se = np.flatnonzero(mean <= mean[best] + se[best])[0]
-    assert 0 < one_se < best and np.all(coefs[:, -1] != 0)
-    path = SimpleNamespace(
-        alphas=alphas,
-        coefs=coefs,
-        n_nonzero=np.count_nonzero(coefs, axis=0),
-        feature_names=NAMES,
-    )
-    return SimpleNamespace(
-        path_=path,
-        alphas_=alphas,
-        mse_path_=errors,
-        alpha_=alphas[one_se],
-        alpha_min_=alphas[best],
-        alpha_1se_=alphas[one_se],
-    )
+    fold_of_row = np.repeat([0, 1, 2], [30, 20, 10])
+    folds = PredefinedSplit(np.random.default_rng(0).permutation(fold_of_row))
+    model = SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=folds, rule="1se")
+    model.fit(pandas.DataFrame(X, columns=list(NAMES)), y)
+    assert model.alphas_[0] > model.alpha_1se_ > model.alpha_min_
+    assert np.all(model.path_.coefs[:, -1] != 0)
+    return model
 
 
 def boxes(display):
@@ -266,8 +251,8 @@ def test_with_many_variables_the_prominent_ones_stand_out():
     assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
 
 
-def test_path_leaves_out_alpha_zero(fitted):
-    path = SimpleNamespace(alphas=[2.0, 1.0, 0.0], coefs=np.ones((2, 3)), feature_names=None)
+def test_path_leaves_out_alpha_zero(data):
+    path = sparsestep_path(*data, alphas=[2.0, 1.0, 0.0])
     display = PathDisplay.from_path(path, alpha=0.0)
     assert_array_equal(display.alphas, [2.0, 1.0])
     assert display.alpha_line_ is None
@@ -310,10 +295,10 @@ def test_path_refuses_what_it_cannot_draw(change, words):
 
 def test_an_estimator_that_is_not_fitted_is_refused():
     for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        with pytest.raises(ValueError, match=r"SimpleNamespace has no path_: fit"):
-            draw(SimpleNamespace())
-    with pytest.raises(ValueError, match="has no alpha_: fit"):
-        AnnealingDisplay.from_estimator(SimpleNamespace(), np.ones((3, 1)), np.ones(3))
+        with pytest.raises(ValueError, match=r"SparseStepCV has no path_: fit"):
+            draw(SparseStepCV())
+    with pytest.raises(ValueError, match="SparseStep has no alpha_: fit"):
+        AnnealingDisplay.from_estimator(SparseStep(), np.ones((3, 1)), np.ones(3))
 
 
 # --- the choice of alpha --------------------------------------------------------------------------
@@ -325,8 +310,10 @@ def test_cv_shows_the_error_with_its_standard_error(fitted):
     x, mean = display.line_.get_data()
     errors = fitted.mse_path_
     assert_array_equal(x, fitted.alphas_)
-    assert_allclose(mean, errors.sum(axis=1) / 3)
-    se = np.sqrt(((errors - mean[:, None]) ** 2).sum(axis=1) / 2 / 3)
+    # A fold counts as much as it has rows, in the mean and in the spread.
+    rows = np.array([30, 20, 10])
+    assert_allclose(mean, errors @ rows / 60)
+    se = np.sqrt((errors - mean[:, None]) ** 2 @ rows / 60 / 2)
     corners = display.band_.get_paths()[0].vertices
     for alpha, low, high in zip(x, mean - se, mean + se, strict=True):
         heights = corners[corners[:, 0] == alpha, 1]
@@ -351,15 +338,31 @@ def test_cv_marks_one_point_once():
     assert display.band_ is None and display.bound_ is None and display.top_ is None
 
 
-def test_cv_draws_a_criterion(fitted):
-    values = fitted.mse_path_.mean(axis=1)
-    estimator = SimpleNamespace(
-        path_=fitted.path_, alpha_=fitted.alpha_min_, criterion_path_=values, criterion="ebic"
-    )
-    display = CVDisplay.from_estimator(estimator)
+def test_cv_draws_a_criterion(data):
+    model = SparseStepIC("ebic", alphas=20).fit(*data)
+    display = CVDisplay.from_estimator(model)
     assert display.ax_.get_ylabel() == "EBIC"
     assert list(display.marks_) == ["chosen"] and display.band_ is None
-    assert_array_equal(display.line_.get_ydata(), values)
+    assert_array_equal(display.line_.get_ydata(), model.criterion_path_)
+
+
+def test_cv_of_a_single_split_has_no_band(data):
+    model = SparseStepCV(20, cv=[(np.arange(40), np.arange(40, 60))]).fit(*data)
+    display = CVDisplay.from_estimator(model)
+    assert display.band_ is None
+    assert_array_equal(display.line_.get_ydata(), model.mse_path_[:, 0])
+
+
+def test_several_targets_are_drawn_one_at_a_time(data):
+    X, y = data
+    model = SparseStepCV(10, cv=3).fit(X, np.column_stack([y, X[:, 0]]))
+    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
+        with pytest.raises(ValueError, match=r"2 targets: draw one at a time"):
+            draw(model)
+    assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
+    one = SparseStepCV(10, cv=3).fit(X, y[:, None])
+    assert PathDisplay.from_estimator(one).alpha == one.alpha_[0]
+    assert_array_equal(CVDisplay.from_estimator(one).error, one.cv_mean_[0])
 
 
 def test_cv_of_one_alpha():
@@ -409,9 +412,9 @@ def test_annealing_does_not_depend_on_units(data):
 
 def test_annealing_by_an_estimator_uses_its_settings(data):
     X, y = data
-    estimator = SimpleNamespace(
-        alpha_=40.0,
-        feature_names_in_=np.array(["a", "b", "c", "d", "e", "f"], dtype=object),
+    pandas = pytest.importorskip("pandas")
+    estimator = SparseStep(
+        alpha=40.0,
         fit_intercept=False,
         standardize=False,
         gamma_0=1e3,
@@ -420,13 +423,14 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
         t_max=3,
         epsilon=1e-5,
         penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0],
-    )
+    ).fit(pandas.DataFrame(X, columns=list("abcdef")), y)
     display = AnnealingDisplay.from_estimator(estimator, X, y)
     assert display.feature_names == ["a", "b", "c", "d", "e", "f"]
     assert_allclose(display.gammas[:3], [1e3, 250.0, 62.5])
     assert display.coefs[1, -1] == 0.0 and display.coefs[5, -1] != 0.0
     kept = np.flatnonzero(display.coefs[:, -1])
     assert_allclose(display.coefs[kept, -1], np.linalg.lstsq(X[:, kept], y)[0], rtol=1e-6)
+    assert_allclose(display.coefs[:, -1], estimator.coef_, rtol=1e-8)
 
 
 def test_annealing_takes_names_from_frames(data):

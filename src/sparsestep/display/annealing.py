@@ -182,6 +182,15 @@ class AnnealingDisplay:
         -------
         AnnealingDisplay
             The display, plotted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import AnnealingDisplay, SparseStep
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> display = AnnealingDisplay.from_estimator(SparseStep(alpha=7e4).fit(X, y), X, y)
+        >>> [label.get_text() for label in display.labels_]
+        ['bmi', 's5', 'bp', '7 dropped']
         """
         settings = (
             "fit_intercept",

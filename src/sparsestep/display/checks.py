@@ -13,6 +13,7 @@ __all__ = [
     "names_or_default",
     "nearest",
     "one_row_each",
+    "one_target",
     "positive",
     "require_matplotlib",
 ]
@@ -37,6 +38,18 @@ def fitted(estimator: Any, attribute: str, advice: str) -> Any:
             f"{type(estimator).__name__} has no {attribute}: {advice} before drawing it."
         )
     return getattr(estimator, attribute)
+
+
+def one_target(path: Any) -> Any:
+    """The path of an estimator with a single target."""
+    if isinstance(path, list):
+        if len(path) > 1:
+            raise ValueError(
+                f"The estimator has {len(path)} targets: draw one at a time, with "
+                "PathDisplay.from_path(estimator.path_[0]), or fit to one."
+            )
+        return path[0]
+    return path
 
 
 def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

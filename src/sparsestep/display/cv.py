@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.checks import finite, fitted, nearest, positive, require_matplotlib
+from sparsestep.display.checks import (
+    finite,
+    fitted,
+    nearest,
+    one_target,
+    positive,
+    require_matplotlib,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,20 +135,30 @@ class CVDisplay:
         -------
         CVDisplay
             The display, plotted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import CVDisplay, SparseStepCV
+        >>> model = SparseStepCV(rule="1se").fit(*load_diabetes(return_X_y=True, as_frame=True))
+        >>> display = CVDisplay.from_estimator(model)
+        >>> display.marks_["1se"].get_label()
+        'one SE (chosen): alpha = 7.23e+04, 3 kept'
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
+        path = one_target(fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC"))
         alphas = np.asarray(path.alphas)
         chosen: dict[str, Any] = {"alpha": estimator.alpha_}
         se = None
-        if hasattr(estimator, "mse_path_"):
-            folds = np.asarray(estimator.mse_path_)
-            error, name = folds.mean(axis=1), "cross-validation error (MSE)"
-            if folds.shape[1] > 1:
-                se = folds.std(axis=1, ddof=1) / np.sqrt(folds.shape[1])
+        if hasattr(estimator, "cv_mean_"):
+            error, name = np.ravel(estimator.cv_mean_), "cross-validation error (MSE)"
+            # A single split has no standard error.
+            if np.isfinite(estimator.cv_se_).all():
+                se = np.ravel(estimator.cv_se_)
             chosen |= {"alpha_min": estimator.alpha_min_, "alpha_1se": estimator.alpha_1se_}
         else:
-            error, name = np.asarray(estimator.criterion_path_), estimator.criterion.upper()
+            error, name = np.ravel(estimator.criterion_path_), estimator.criterion.upper()
+        chosen = {key: float(np.ravel(value)[0]) for key, value in chosen.items()}
         drawn = alphas != 0
         display = cls(
             alphas=alphas[drawn],

@@ -15,6 +15,7 @@ from sparsestep.display.checks import (
     names_or_default,
     nearest,
     one_row_each,
+    one_target,
     positive,
     require_matplotlib,
 )
@@ -151,13 +152,10 @@ class PathDisplay:
 
         Examples
         --------
-        >>> from types import SimpleNamespace
-        >>> from sparsestep import PathDisplay
-        >>> path = SimpleNamespace(
-        ...     alphas=[100.0, 10.0, 0.0],
-        ...     coefs=[[0.0, 2.0, 2.1], [0.0, 0.0, -0.4]],
-        ...     feature_names=("age", "bmi"),
-        ... )
+        >>> import numpy as np
+        >>> from sparsestep import PathDisplay, sparsestep_path
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> path = sparsestep_path(X, X @ [3.0, -1.0, 0.0], alphas=[100.0, 10.0, 0.0])
         >>> PathDisplay.from_path(path).alphas
         array([100.,  10.])
         """
@@ -199,12 +197,20 @@ class PathDisplay:
         -------
         PathDisplay
             The display, plotted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import PathDisplay, SparseStepCV
+        >>> model = SparseStepCV(rule="1se").fit(*load_diabetes(return_X_y=True, as_frame=True))
+        >>> display = PathDisplay.from_estimator(model)
+        >>> sorted(display.feature_names[j] for j in display.lines_)
+        ['bmi', 'bp', 's5']
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
-        return cls.from_path(
-            path, alpha=estimator.alpha_, truth=truth, ax=ax, max_labels=max_labels
-        )
+        path = one_target(fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC"))
+        alpha = float(np.ravel(estimator.alpha_)[0])
+        return cls.from_path(path, alpha=alpha, truth=truth, ax=ax, max_labels=max_labels)
 
     def plot(
         self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
