@@ -18,7 +18,7 @@ from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
 from sparsestep.path import Path, fit_path, nearest_sizes
 from sparsestep.schedule import Schedule
-from sparsestep.selection import CRITERIA, cross_validate
+from sparsestep.selection import CRITERIA, cross_validate, least_criterion
 from sparsestep.splitting import split_moments
 from sparsestep.summary import Summary
 from sparsestep.validation import (
@@ -712,7 +712,7 @@ class SparseStepIC(_SparseStepBase):
         self.n_iter_ = fits.n_iter
         self.path_ = paths[0] if self._flat_y else paths
         self.criterion_path_ = self._one_or_all(values)
-        index = [int(np.argmin(value)) for value in values]
+        index = [least_criterion(value) for value in values]
         chosen = [_point(fits, t, i) for t, i in enumerate(index)]
         facts = [
             {self.criterion.upper(): f"{v[i]:.1f}{self._hint(i)}"}

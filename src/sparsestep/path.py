@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sparsestep.display import PathDisplay
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
 from sparsestep.moments import Moments
-from sparsestep.selection import CRITERIA, criterion_path
+from sparsestep.selection import CRITERIA, criterion_path, least_criterion
 
 __all__ = ["Path", "PathPoint", "fit_path", "nearest_sizes"]
 
@@ -149,7 +149,7 @@ class Path:
         array([ 1.93,  0.  , -0.95,  0.  ])
         """
         if isinstance(by, str) and by in CRITERIA:
-            return self[int(np.argmin(self.criterion(by)))]
+            return self[least_criterion(self.criterion(by))]
         try:
             size = operator.index(by)  # type: ignore[arg-type]
         except TypeError:

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from sparsestep.fitting import Settings, fit_alphas
 from sparsestep.moments import Moments
 
-__all__ = ["CRITERIA", "CVErrors", "criterion_path", "cross_validate"]
+__all__ = ["CRITERIA", "CVErrors", "criterion_path", "cross_validate", "least_criterion"]
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class CVErrors:
 
     def best(self) -> int:
         """Index of the smallest error; of equals the first, which is the largest alpha."""
-        return int(np.argmin(self.mean))
+        return self._best_of(np.arange(len(self.mse)))
 
     def best_within_one_se(self, n_nonzero: NDArray[np.intp]) -> int:
         """Index of the sparsest model within one standard error of the best; of equals the best."""
@@ -60,7 +60,16 @@ class CVErrors:
         if np.isnan(self.se[best]):
             return best
         near = np.flatnonzero(self.mean <= self.mean[best] + self.se[best])
-        return int(near[np.lexsort((self.mean[near], n_nonzero[near]))[0]])
+        return self._best_of(near[n_nonzero[near] == n_nonzero[near].min()])
+
+    def _best_of(self, some: NDArray[np.intp]) -> int:
+        """The first of `some` whose error is the smallest among them, but for rounding.
+
+        Neighbouring alphas often give the same models, and their errors differ by rounding only.
+        """
+        mean = self.mean
+        bound = (1 + 1e-10) * mean[some].min() + 1e-14 * mean.max()
+        return int(some[np.argmax(mean[some] <= bound)])
 
 
 def cross_validate(
@@ -110,3 +119,11 @@ def criterion_path(
         raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}.")
     rounding = max(1e-12 * float(np.max(rss)), np.finfo(np.float64).tiny)
     return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + price)
+
+
+def least_criterion(values: Array) -> int:
+    """Index of the smallest criterion; of those that differ by rounding, that of the largest alpha.
+
+    Neighbouring alphas often give the same model.
+    """
+    return int(np.argmax(values <= values.min() + 1e-12 * np.abs(values).max()))

@@ -1,0 +1,35 @@
+"""The method straight from the rows, with NumPy and the literal loop."""
+
+import numpy as np
+
+from sparsestep.reference import sparsestep_reference
+
+
+def table(n=60, m=5, seed=0, *, correlation=0.3, mean=5.0, noise=1.0):
+    """Correlated columns whose means are not 0, and a sparse truth: 2, 0, -1, 0, 0.5, 0, 0, ..."""
+    rng = np.random.default_rng(seed)
+    common = np.sqrt(correlation) * rng.standard_normal((n, 1))
+    X = mean + common + np.sqrt(1 - correlation) * rng.standard_normal((n, m))
+    truth = np.resize([2.0, 0.0, -1.0, 0.0, 0.5, 0.0, 0.0], m)
+    return X, 3.0 + X @ truth + noise * rng.standard_normal(n)
+
+
+def fit_rows(X, y, alpha, weight=None, *, scales=None, **settings):
+    """Coefficients and intercept; scaled by the rows' own deviations unless `scales` are given."""
+    weight = np.ones(len(y)) if weight is None else weight
+    mean_x, mean_y = np.average(X, axis=0, weights=weight), np.average(y, weights=weight)
+    A, r = X - mean_x, y - mean_y
+    if scales is None:
+        scales = (
+            np.sqrt(np.average(A**2, axis=0, weights=weight)),
+            np.sqrt(np.average(r**2, weights=weight)),
+        )
+    scale_x, scale_y = scales
+    root = np.sqrt(weight)
+    A, r = A / scale_x * root[:, None], r / scale_y * root
+    b = sparsestep_reference(A.T @ A, A.T @ r, alpha / scale_y**2, **settings) * scale_y / scale_x
+    return b, mean_y - mean_x @ b
+
+
+def squared_errors(X, y, coef, intercept):
+    return (y - X @ coef - intercept) ** 2
