@@ -7,6 +7,9 @@ The objective is ``rss + alpha * sum_j f_j [b_j != 0]`` with least squares on th
     add j:           - r_j^2 / c_j
     drop i:          + b_i^2 / V_ii
     swap i for j:    + b_i^2 / V_ii - (r_j + U_ij b_i / V_ii)^2 / (c_j + U_ij^2 / V_ii).
+
+A search that ends at a poor support from one start seldom does so from another. There are two: the
+fit's own support, and that of forward selection. The better end is taken.
 """
 
 import numpy as np
@@ -23,14 +26,49 @@ _COLLINEAR = 1e-10
 
 
 def polish_support(S: Array, q: Array, prices: Array, support: Mask) -> Array:
-    """Coefficients of a support that no single add, drop or swap improves, found from `support`.
+    """Coefficients of a support that no single add, drop or swap improves.
 
     `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must not enter.
     """
     size = np.diag(S)
-    support = (support | (prices == 0)) & np.isfinite(prices) & (size > 0)
-    support = _independent(S, prices, support)
     worth_while = 1e-12 * np.max(q**2 / np.where(size > 0, size, 1.0), initial=0.0)
+    support = (support | (prices == 0)) & np.isfinite(prices) & (size > 0)
+    own = _independent(S, prices, support)
+    forward = _forward(S, q, prices, worth_while)
+    ends = [_search(S, q, prices, start, worth_while) for start in (own, forward)]
+    # With least squares on the support the residual sum of squares is y'y - b'q.
+    values = [prices[coef != 0].sum() - coef @ q for coef in ends]
+    return ends[1] if values[1] < values[0] - worth_while else ends[0]
+
+
+def _forward(S: Array, q: Array, prices: Array, worth_while: float) -> Mask:
+    """Add the variable that gains the most, first those without a price, while one gains anything.
+
+    With ``L L' = S_AA`` the rows of ``W = L^-1 S_A.`` give ``c = diag(S) - sum_i W_ij^2``.
+    """
+    size = np.diag(S)
+    support = np.zeros(len(q), dtype=bool)
+    c, r, W = size.copy(), q.copy(), np.empty_like(S)
+    for k in range(len(q)):
+        free = ~support & np.isfinite(prices) & (c > _COLLINEAR * size)
+        gain = np.divide(r**2, c, out=np.zeros_like(r), where=free) - prices
+        gain[prices == 0] = np.inf
+        gain[~free] = -np.inf
+        j = int(np.argmax(gain))
+        if not gain[j] > worth_while:
+            break
+        root = np.sqrt(c[j])
+        W[k] = (S[j] - W[:k, j] @ W[:k]) / root
+        r -= W[k] * (r[j] / root)
+        c -= W[k] ** 2
+        support[j] = True
+    return support
+
+
+def _search(S: Array, q: Array, prices: Array, support: Mask, worth_while: float) -> Array:
+    """Coefficients at the end of the moves from `support`, whose columns are independent."""
+    size = np.diag(S)
+    support = support.copy()
     # Each move lowers the objective, so no support comes twice; the bound is for rounding's sake.
     for _ in range(10 * len(q) + 10):
         inside = np.flatnonzero(support)

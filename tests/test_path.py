@@ -1,0 +1,188 @@
+"""Paths: which alphas they have, what their models are, and every model size."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rows import fit_rows, squared_errors, table
+from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.grid import alpha_grid, every_size
+
+
+def test_models_of_a_path_are_those_of_the_rows():
+    X, y = table(50, 5)
+    path = sparsestep_path(X, y, alphas=[3.0, 300.0, 30.0, 3.0, 0.0])
+    assert_array_equal(path.alphas, [300.0, 30.0, 3.0, 0.0])
+    for point in path:
+        coef, intercept = fit_rows(X, y, point.alpha)
+        assert_allclose(point.coef, coef, rtol=1e-8)
+        assert_allclose(point.intercept, intercept, rtol=1e-8)
+        assert_allclose(point.rss, squared_errors(X, y, coef, intercept).sum(), rtol=1e-9)
+        assert point.n_nonzero == np.count_nonzero(coef)
+        assert path[point.index].alpha == path[point.index - len(path)].alpha == point.alpha
+    assert path.n_samples == 50 and len(path) == 4
+    assert repr(path) == "Path(n_features=5, n_alphas=4, n_nonzero=0 to 5)"
+
+
+def test_a_path_of_moments_is_that_of_their_rows():
+    X, y = table(50, 5)
+    weight = np.resize([1.0, 2.0, 0.0], 50)
+    by_rows = sparsestep_path(X, y, sample_weight=weight, fit_intercept=False)
+    by_moments = sparsestep_path(Moments.from_data(X, y, weight), fit_intercept=False)
+    assert_allclose(by_moments.coefs, by_rows.coefs, rtol=1e-12)
+    residuals = y[:, None] - X @ by_rows.coefs
+    assert_allclose(by_rows.rss, weight @ residuals**2, rtol=1e-9)
+    assert_array_equal(by_rows.intercepts, 0.0)
+    with pytest.raises(ValueError, match="leave out y and sample_weight"):
+        sparsestep_path(Moments.from_data(X, y), y)
+
+
+@pytest.mark.parametrize("exponent", [-6, -3, 0, 3, 6])
+@pytest.mark.parametrize("estimator", [SparseStepCV(30, cv=3), SparseStepIC(alphas=30)])
+def test_an_automatic_grid_goes_from_nothing_to_everything(exponent, estimator):
+    X, y = table(60, 6)
+    reference = estimator.fit(X, y).alphas_
+    model = estimator.fit(X, 10.0**exponent * y)
+    assert model.path_.n_nonzero[0] == 0 and model.path_.n_nonzero[-1] == 6
+    assert len(model.alphas_) == 30
+    assert_allclose(np.diff(np.log(model.alphas_)), np.diff(np.log(model.alphas_))[0])
+    assert_allclose(model.alphas_, 100.0**exponent * reference, rtol=1e-9)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    factor=st.lists(st.sampled_from([0.0, 0.2, 1.0, 5.0, np.inf]), min_size=5, max_size=5),
+    fit_intercept=st.booleans(),
+)
+@settings(max_examples=25)
+def test_grids_with_penalty_factors(seed, factor, fit_intercept):
+    X, y = table(40, 5, seed)
+    path = sparsestep_path(X, y, alphas=10, penalty_factor=factor, fit_intercept=fit_intercept)
+    always = factor.count(0.0)
+    assert path.n_nonzero[0] == always
+    assert path.n_nonzero[-1] == 5 - factor.count(np.inf)
+
+
+def test_a_constant_column_counts_only_without_an_intercept():
+    X, y = table(40, 3)
+    X = np.column_stack([np.ones(40), X])
+    assert sparsestep_path(X, y).n_nonzero[-1] == 3
+    assert sparsestep_path(X, y, fit_intercept=False).n_nonzero[-1] == 4
+
+
+def test_grid_of_a_target_that_nothing_explains():
+    X, _ = table(20, 3)
+    for y in (np.zeros(20), np.full(20, 7.5)):
+        path = sparsestep_path(X, y, alphas=5)
+        assert_array_equal(path.coefs, 0.0)
+        assert_allclose(path.intercepts, y[0])
+        assert np.all(np.diff(path.alphas) < 0)
+
+
+def test_a_grid_ends_where_the_rows_can_tell_no_more_variables_apart():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 20)), rng.standard_normal(12)
+    path = sparsestep_path(X, y, alphas=10)
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= 11
+    assert path.rss[-1] < 1e-12 * path.rss[0] < path.rss[-2]
+
+
+def test_settings_that_never_give_a_null_model_end_the_climb():
+    # Without epsilon nothing becomes exactly zero while the last gamma is this wide.
+    X, y = table(40, 3)
+    path = sparsestep_path(X, y, alphas=5, epsilon=0.0, gamma_stop=1e-2, solver="reference")
+    assert np.all(path.n_nonzero == 3) and np.all(np.isfinite(path.coefs))
+    path = sparsestep_path(X, y, alphas="sizes", epsilon=0.0, gamma_stop=1e-2, solver="reference")
+    assert_array_equal(path.n_nonzero, [3])
+    assert path.missing_sizes == (0, 1, 2)
+
+
+# --- every size -----------------------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    correlation=st.sampled_from([0.0, 0.5]),
+    exponent=st.integers(-6, 6),
+)
+@settings(max_examples=12)
+def test_every_size_is_found_or_reported(seed, correlation, exponent):
+    X, y = table(60, 10, seed, correlation=correlation)
+    path = sparsestep_path(X, 10.0**exponent * y, alphas="sizes")
+    assert sorted([*path.n_nonzero, *path.missing_sizes]) == list(range(11))
+    assert len(path.missing_sizes) <= 1
+    assert np.all(np.diff(path.alphas) < 0)
+
+
+def test_sizes_with_variables_that_are_always_or_never_in():
+    X, y = table(60, 6)
+    path = sparsestep_path(X, y, alphas="sizes", penalty_factor=[1, 0, 1, np.inf, 1, 1])
+    assert_array_equal(path.n_nonzero, [1, 2, 3, 4, 5])
+    assert np.all(path.coefs[1] != 0) and np.all(path.coefs[3] == 0)
+    assert path.missing_sizes == ()
+
+
+def test_the_model_of_a_size_is_the_best_fitting_found_without_an_intercept_too():
+    X, y = table(60, 6, 2)
+    path = sparsestep_path(X, y[:, None], alphas="sizes", fit_intercept=False)
+    assert_array_equal(path.n_nonzero, np.arange(7))
+    assert_allclose(path.rss, ((y[:, None] - X @ path.coefs) ** 2).sum(axis=0), rtol=1e-9)
+    assert np.all(np.diff(path.rss) < 0)
+
+
+def test_search_for_sizes_that_are_not_monotone_and_have_a_gap():
+    """Sizes as a known function of alpha: 3 comes only inside a narrow window, 5 never."""
+
+    def sizes(alphas):
+        kept = np.select([alphas > 10, alphas > 1, alphas > 0.1], [0, 1, 2], default=6)
+        kept = np.where((alphas > 0.1) & (alphas < 0.1002), 3, kept)
+        return np.where((alphas > 0.0999) & (alphas <= 0.1), 4, kept)
+
+    alphas, missing = every_size(sizes, np.array([20.0]), 6)
+    assert missing == [5]
+    assert set(sizes(alphas)) == {0, 1, 2, 3, 4, 6}
+    assert np.all(np.diff(alphas) < 0) and len(alphas) < 1000
+
+
+def test_each_target_has_its_own_ends():
+    cutoffs = np.array([[1.0], [1e6]])
+    grid = alpha_grid(
+        lambda alphas: np.where(alphas > cutoffs, 0, np.where(alphas > cutoffs / 100, 1, 3)),
+        np.array([0.5, 5e3]),
+        3,
+        11,
+    )
+    assert grid.shape == (2, 11)
+    for row, cutoff in zip(grid, cutoffs[:, 0], strict=True):
+        assert cutoff < row[0] < 5 * cutoff and cutoff / 500 < row[-1] < cutoff / 100
+
+
+# --- selecting and drawing ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["BIC", "sizes", 2.5, None, [1]])
+def test_select_refuses_what_it_does_not_know(by):
+    path = sparsestep_path(*table(), alphas=5)
+    with pytest.raises(ValueError, match="select takes one of aic, bic, ebic, gic or a number"):
+        path.select(by)
+
+
+def test_criterion_refuses_an_unknown_name():
+    with pytest.raises(ValueError, match="criterion must be one of aic, bic, ebic, gic; got 'cp'"):
+        sparsestep_path(*table(), alphas=5).criterion("cp")
+
+
+def test_a_path_has_one_target():
+    X, y = table()
+    with pytest.raises(ValueError, match="one target; y has 2 columns"):
+        sparsestep_path(X, np.column_stack([y, y]))
+
+
+def test_a_path_draws_itself():
+    pytest.importorskip("matplotlib").use("Agg")
+    path = sparsestep_path(*table(), alphas=8)
+    display = path.plot(alpha=path.alphas[3])
+    assert isinstance(path, Path) and display.alpha == path.alphas[3]
+    assert_array_equal(display.coefs, path.coefs)

@@ -1,0 +1,137 @@
+"""Polishing against exhaustive search, and against trying every move."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rows import table
+from sparsestep import SparseStep, SparseStepCV, sparsestep_path
+from sparsestep.polish import polish_support
+
+SUBSETS = [list(s) for k in range(10) for s in combinations(range(9), k)]
+
+
+def rss_of(S, q, yty, support):
+    """Residual sum of squares of least squares on some columns, however dependent they are."""
+    inside = np.flatnonzero(support)
+    return yty - q[inside] @ np.linalg.pinv(S[np.ix_(inside, inside)], hermitian=True) @ q[inside]
+
+
+def moves(support):
+    """Every support that differs by one column added, dropped or swapped."""
+    inside, outside = np.flatnonzero(support), np.flatnonzero(~support)
+    for change in [[j] for j in range(len(support))] + [[i, j] for i in inside for j in outside]:
+        other = support.copy()
+        other[change] ^= True
+        yield other
+
+
+def centred(n, m, seed, correlation):
+    X, y = table(n, m, seed, correlation=correlation, mean=0.0)
+    X, y = X - X.mean(axis=0), y - y.mean()
+    return X.T @ X, X.T @ y, y @ y
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+def test_finds_the_best_subset_nearly_always(correlation):
+    alphas = np.geomspace(0.05, 300, 20)
+    size = np.array([len(s) for s in SUBSETS])
+    found = fits = 0
+    for seed in range(15):
+        rng = np.random.default_rng([seed, int(10 * correlation)])
+        common = np.sqrt(correlation) * rng.standard_normal((60, 1))
+        X = common + np.sqrt(1 - correlation) * rng.standard_normal((60, 9))
+        y = X[:, :5] @ rng.uniform(-1, 1, 5) + rng.standard_normal(60)
+        A, r = X - X.mean(axis=0), y - y.mean()
+        S, q = A.T @ A, A.T @ r
+        rss = [
+            r @ r - q[s] @ np.linalg.solve(S[np.ix_(s, s)], q[s]) if s else r @ r for s in SUBSETS
+        ]
+        path = sparsestep_path(X, y, alphas=alphas, polish="swap")
+        for alpha, kept, reached in zip(path.alphas, path.n_nonzero, path.rss, strict=True):
+            best = np.min(rss + alpha * size)
+            assert reached + alpha * kept >= best * (1 - 1e-9)
+            found += reached + alpha * kept <= best * (1 + 1e-9)
+            fits += 1
+    assert fits == 300 and found >= 0.97 * fits
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    correlation=st.sampled_from([0.0, 0.5, 0.9]),
+    log_alpha=st.floats(-3, 6),
+    start=st.integers(0, 2**7 - 1),
+    data=st.data(),
+)
+def test_no_move_improves_the_result(seed, correlation, log_alpha, start, data):
+    S, q, yty = centred(30, 7, seed, correlation)
+    factors = st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.0, np.inf]), min_size=7, max_size=7)
+    prices = 2.0**log_alpha * np.array(data.draw(factors))
+    support = np.array([start >> j & 1 for j in range(7)], dtype=bool)
+    coef = polish_support(S, q, prices, support)
+    kept = coef != 0
+    assert np.all(kept[prices == 0]) and not np.any(kept[np.isinf(prices)])
+    assert_allclose(S[kept] @ coef, q[kept], atol=1e-9 * np.abs(q).max())
+
+    def objective(chosen):
+        return rss_of(S, q, yty, chosen) + prices[chosen].sum()
+
+    start_allowed = (support | (prices == 0)) & np.isfinite(prices)
+    assert objective(kept) <= objective(start_allowed) + 1e-9 * yty
+    for other in moves(kept):
+        if np.all(other[prices == 0]) and not np.any(other[np.isinf(prices)]):
+            assert objective(other) >= objective(kept) - 1e-9 * yty
+
+
+@given(seed=st.integers(0, 10**6), log_alpha=st.floats(-20, 6), start=st.integers(0, 2**10 - 1))
+def test_columns_that_depend_on_others_do_not_stay(seed, log_alpha, start):
+    S, q, yty = centred(6, 10, seed, 0.3)  # rank 5
+    prices = np.full(10, 2.0**log_alpha)
+    coef = polish_support(S, q, prices, np.array([start >> j & 1 for j in range(10)], dtype=bool))
+    kept = coef != 0
+    assert kept.sum() <= 5
+    inside = np.flatnonzero(kept)
+    assert np.linalg.matrix_rank(S[np.ix_(inside, inside)], tol=1e-9) == len(inside)
+    for i in inside:
+        other = kept.copy()
+        other[i] = False
+        loss = rss_of(S, q, yty, other) - rss_of(S, q, yty, kept)
+        assert loss >= prices[i] - 1e-9 * yty
+
+
+def test_nothing_to_polish():
+    assert_array_equal(polish_support(np.zeros((2, 2)), np.zeros(2), np.ones(2), [True, False]), 0)
+    assert polish_support(np.zeros((0, 0)), np.zeros(0), np.ones(0), np.zeros(0, bool)).shape == (
+        0,
+    )
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), correlation=st.sampled_from([0.0, 0.9]))
+def test_on_the_rows_the_objective_never_rises(seed, correlation):
+    X, y = table(50, 8, seed, correlation=correlation, noise=3.0)
+    plain = sparsestep_path(X, y, alphas=15)
+    polished = sparsestep_path(X, y, alphas=plain.alphas, polish="swap")
+    before = plain.rss + plain.alphas * plain.n_nonzero
+    after = polished.rss + polished.alphas * polished.n_nonzero
+    assert np.all(after <= before * (1 + 1e-12))
+
+
+def test_is_off_by_default_and_used_in_every_fold():
+    X, y = table(60, 9, 4, correlation=0.9, noise=3.0)
+    alphas = np.geomspace(100, 1, 10)
+    plain, polished = (
+        SparseStepCV(alphas, cv=3, polish=polish).fit(X, y) for polish in (None, "swap")
+    )
+    assert SparseStep().polish is None
+    assert np.any(plain.mse_path_ != polished.mse_path_)
+    for k in range(3):
+        train = np.arange(60) // 20 != k
+        for r, alpha in enumerate(polished.alphas_):
+            model = SparseStep(alpha, polish="swap").fit(X[train], y[train])
+            mse = np.mean((y[~train] - model.predict(X[~train])) ** 2)
+            assert_allclose(polished.mse_path_[r, k], mse, rtol=1e-9)
