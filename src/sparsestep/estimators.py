@@ -334,16 +334,16 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self.intercept_ = self._one_or_all(intercepts)
         self.alpha_ = self._one_or_all(alphas)
 
-    def _hint(self, index: int) -> str:
-        """A warning if the choice is at an end of given alphas, where it may want to go further.
-
-        An automatic grid ends at the null and the full model: there is nothing beyond.
-        """
-        n_alphas = np.shape(self.alphas_)[-1]
+    def _hint(self, path: Path, index: int) -> str:
+        """A warning if the choice is at an end of given alphas and may want to go further."""
+        m, n_alphas = path.coefs.shape
         if isinstance(self.alphas, Integral) or n_alphas < 2:
             return ""
-        ends = {0: "larger", n_alphas - 1: "smaller"}
-        return f" (at the end of alphas: try {ends[index]} ones)" if index in ends else ""
+        if index == 0 and path.n_nonzero[0] > 0:
+            return " (at the end of alphas: try larger ones)"
+        if index == n_alphas - 1 and path.n_nonzero[-1] < m:
+            return " (at the end of alphas: try smaller ones)"
+        return ""
 
     def _one_or_all(self, values: Any) -> Any:
         """The value of the only target, or those of all as an array."""
@@ -621,8 +621,8 @@ class SparseStepCV(_SparseStepBase):
             [path.alphas[i] for path, i in zip(paths, sparse, strict=True)]
         )
         facts = [
-            {"CV error": f"{e.mean[i]:.5g} +- {e.se[i]:.4g}{self._hint(i)}"}
-            for e, i in zip(errors, index, strict=True)
+            {"CV error": f"{e.mean[i]:.5g} +- {e.se[i]:.4g}{self._hint(p, i)}"}
+            for e, p, i in zip(errors, paths, index, strict=True)
         ]
         chosen = [_point(fits, t, i) for t, i in enumerate(index)]
         self._keep(whole, chosen, f"{len(valid)}-fold cross-validation, {self.rule}", facts)
@@ -715,8 +715,8 @@ class SparseStepIC(_SparseStepBase):
         index = [least_criterion(value) for value in values]
         chosen = [_point(fits, t, i) for t, i in enumerate(index)]
         facts = [
-            {self.criterion.upper(): f"{v[i]:.1f}{self._hint(i)}"}
-            for v, i in zip(values, index, strict=True)
+            {self.criterion.upper(): f"{v[i]:.1f}{self._hint(p, i)}"}
+            for v, p, i in zip(values, paths, index, strict=True)
         ]
         self._keep(moments, chosen, self.criterion.upper(), facts)
 

@@ -1,0 +1,164 @@
+"""The summary: its numbers against the formulas of least squares on the rows, and its looks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from rows import table
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC
+
+
+def least_squares(X, y, weight, fit_intercept, level):
+    """Coefficients, standard errors and interval ends by the textbook, a weight being copies."""
+    design = np.column_stack([np.ones(len(y)), X]) if fit_intercept else X
+    A, r = np.repeat(design, weight, axis=0), np.repeat(y, weight)
+    inverse = np.linalg.inv(A.T @ A)
+    b = inverse @ A.T @ r
+    free = len(r) - A.shape[1]
+    error = np.sqrt(np.sum((r - A @ b) ** 2) / free * np.diag(inverse))
+    reach = stats.t.ppf((1 + level) / 2, free) * error
+    out = np.column_stack([b, error, b - reach, b + reach])
+    return out[1:] if fit_intercept else out
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_numbers_are_those_of_least_squares_on_the_rows(weighted, fit_intercept, level):
+    X, y = table(40, 6)
+    weight = np.resize([1, 2, 3, 1], 40) if weighted else np.ones(40, dtype=int)
+    model = SparseStep(alpha=20.0, fit_intercept=fit_intercept)
+    model.fit(X, y, sample_weight=weight if weighted else None)
+    kept = np.flatnonzero(model.coef_)
+    assert 0 < len(kept) < 6
+    summary = model.summary(level=level)
+    # The largest effect in standard deviations comes first.
+    spread = np.sqrt(np.average((X - np.average(X, axis=0, weights=weight)) ** 2, 0, weight))
+    order = kept[np.argsort(-np.abs(model.coef_ * spread)[kept])]
+    assert list(summary.names) == [f"x{j}" for j in order]
+    expected = least_squares(X[:, order], y, weight, fit_intercept, level)
+    frame = summary.to_frame()
+    assert_allclose(frame.to_numpy(), expected, rtol=1e-9)
+    assert list(frame.index) == list(summary.names) and frame.index.name == "variable"
+    ends = ["2.5 %", "97.5 %"] if level == 0.95 else ["10 %", "90 %"]
+    assert list(frame.columns) == ["coefficient", "std. error", *ends]
+
+    residual = y - model.predict(X)
+    about = np.average(y, weights=weight) if fit_intercept else 0.0
+    r2 = 1 - weight @ residual**2 / (weight @ (y - about) ** 2)
+    if fit_intercept:
+        assert_allclose(r2, model.score(X, y, sample_weight=weight), rtol=1e-12)
+    name = "R2" if fit_intercept else "R2 about zero"
+    assert summary.facts[name] == f"{r2:.4f} on {weight.sum()} rows"
+
+
+def test_thin_moments_have_the_same_numbers():
+    X, y = table(20, 30, correlation=0.0)
+    model = SparseStep(n_nonzero=3).fit(X, y)
+    assert Moments.from_data(X, y).is_thin
+    order = [int(name[1:]) for name in model.summary().names]
+    expected = least_squares(X[:, order], y, np.ones(20, dtype=int), True, 0.95)
+    assert_allclose(model.summary().to_frame().to_numpy(), expected, rtol=1e-9)
+
+
+def test_facts_say_how_alpha_was_chosen():
+    X, y = table(60, 5)
+    cv = SparseStepCV(20, cv=4, rule="1se").fit(X, y)
+    facts = cv.summary().facts
+    at = np.flatnonzero(cv.alphas_ == cv.alpha_)[0]
+    assert facts["alpha"] == f"{cv.alpha_:.5g} (4-fold cross-validation, 1se)"
+    assert facts["CV error"] == f"{cv.cv_mean_[at]:.5g} +- {cv.cv_se_[at]:.4g}"
+    assert facts["variables kept"] == f"{np.count_nonzero(cv.coef_)} of 5"
+    assert facts["intercept"] == f"{cv.intercept_:.5g}"
+    ic = SparseStepIC("gic", alphas=20).fit(X, y)
+    assert ic.summary().facts["alpha"].endswith("(GIC)")
+    assert ic.summary().facts["GIC"] == f"{ic.criterion_path_.min():.1f}"
+    assert SparseStep(2.0).fit(X, y).summary().facts["alpha"] == "2 (given)"
+    by_size = SparseStep(n_nonzero=2).fit(X, y)
+    assert by_size.summary().facts["alpha"].endswith("(2 variables asked for)")
+
+
+def test_given_alphas_that_end_too_early_are_pointed_out():
+    X, y = table(60, 5)
+
+    def said(alphas):
+        return SparseStepCV(alphas, cv=3).fit(X, y).summary().facts["CV error"]
+
+    assert "try larger ones" in said([1e-3, 1e-4])
+    assert "try smaller ones" in said([1e6, 100.0])
+    ic = SparseStepIC("aic", alphas=[1e6, 100.0]).fit(X, y)
+    assert "try smaller ones" in ic.summary().facts["AIC"]
+    # Nothing lies beyond the null and the full model, a single alpha has no ends.
+    for alphas in ([1e7, 1e6], [5.0], 10):
+        assert "try" not in said(alphas)
+    full = SparseStepIC("aic", alphas=[1e6, 0.0]).fit(X, y)
+    assert np.all(full.coef_ != 0) and "try" not in full.summary().facts["AIC"]
+
+
+def test_text():
+    X, y = table(60, 3)
+    model = SparseStep(alpha=5.0).fit(X, y)
+    text = str(model.summary())
+    assert text == repr(model.summary())
+    lines = text.splitlines()
+    head = next(k for k, line in enumerate(lines) if line.startswith("variable "))
+    rows = lines[head + 1 : head + 1 + np.count_nonzero(model.coef_)]
+    assert len({len(line) for line in [lines[head], *rows]}) == 1
+    for line in rows:
+        name, coef, *_ = line.split()
+        assert float(coef) == float(f"{model.coef_[int(name[1:])]:.5g}")
+    assert lines[-1].endswith("as if it had been chosen beforehand.")
+
+
+def test_counts_of_many_rows_are_written_out():
+    X, y = table(40, 3)
+    model = SparseStep().fit(X, y, sample_weight=np.full(40, 1_000_000))
+    assert model.summary().facts["R2"].endswith("on 40000000 rows")
+
+
+def test_html_escapes_names_and_keeps_scikit_learns_own_diagram():
+    pandas = pytest.importorskip("pandas")
+    X, y = table(60, 2, noise=0.1)
+    frame = pandas.DataFrame(X, columns=["<script>alert(1)</script>", "a & b"])
+    model = SparseStep(alpha=1e-6).fit(frame, y)
+    html = model.summary()._repr_html_()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "a &amp; b" in html
+    assert "<script" not in html
+    assert f"{model.coef_[0]:.5g}" in html
+    assert "sk-top-container" in model._repr_html_()
+
+
+def test_a_model_without_variables():
+    X, y = table(30, 3)
+    summary = SparseStep(alpha=1e9).fit(X, y).summary()
+    assert summary.facts["variables kept"] == "0 of 3"
+    assert summary.to_frame().shape == (0, 4)
+    assert "variable  " not in str(summary) and "chosen beforehand" not in str(summary)
+    assert "<thead>" not in summary._repr_html_()
+
+
+def test_no_degrees_of_freedom_give_no_errors_instead_of_wrong_ones():
+    X, y = table(3, 2)
+    summary = SparseStep(alpha=0.0).fit(X, y).summary()
+    assert np.isnan(summary.standard_error).all() and np.isnan(summary.low).all()
+    assert "nan" in str(summary)
+
+
+def test_each_target_has_its_summary():
+    X, y = table(60, 4)
+    both = SparseStep(alpha=5.0).fit(X, np.column_stack([y, X[:, 1] - y]))
+    for t in range(2):
+        alone = SparseStep(alpha=5.0).fit(X, [y, X[:, 1] - y][t])
+        assert str(both.summary(target=t)) == str(alone.summary())
+    with pytest.raises(ValueError, match="target must lie between 0 and 1; got 2"):
+        both.summary(target=2)
+    with pytest.raises(ValueError, match="level must lie between 0 and 1; got 95"):
+        both.summary(level=95)
+
+
+def test_names_of_the_columns():
+    pandas = pytest.importorskip("pandas")
+    X, y = table(60, 3)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    assert_array_equal(sorted(SparseStep(alpha=0.0).fit(frame, y).summary().names), ["a", "b", "c"])
