@@ -19,18 +19,19 @@ solved again with more care, and at last by the literal loop itself.
 Inside, problems are in canonical units: columns of unit length, the largest ``|q_j|`` equal to 1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from sparsestep.equations import NormalEquations, later_copies
+from sparsestep.equations import NormalEquations
 from sparsestep.linear import GramFamily, by_gram
 from sparsestep.reference import ridge, sparsestep_reference
 from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
@@ -44,8 +45,11 @@ Index = NDArray[np.intp]
 
 # From this size on a single matrix is worth all threads of the BLAS; below it they are in the way.
 _LARGE = 1500
-# A block of this many coefficients keeps the arrays of an iteration in the cache.
-_BLOCK = 60_000
+# Blocks of about this many coefficients: enough that the calls to NumPy do not count, few enough
+# for the cache. Below it a second thread only waits for the first to let go of the interpreter.
+_BLOCK = 300_000
+# Up to this size the few rows in doubt are soonest solved by factorizations.
+_SMALL = 256
 # A ridge penalty that only chooses among solutions that fit equally well.
 _NEXT_TO_NOTHING = 1e-30
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
@@ -66,7 +70,7 @@ def solve_all(
     factor = np.ones(m) if penalty_factor is None else penalty_factor
     if m == 0:
         return [np.zeros((*eq.alphas.shape, 0)) for eq in equations], 0
-    blocks = list(_blocks([eq.alphas.size * m for eq in equations]))
+    blocks = _blocks(len(equations), m * sum(eq.alphas.size for eq in equations), n_jobs)
     alone = len(blocks) == 1 and m >= _LARGE
     with nullcontext() if alone else _one_blas_thread():
         if len(blocks) == 1 or n_jobs == 1:
@@ -79,15 +83,12 @@ def solve_all(
     return coefs, max(steps for _, steps in results)
 
 
-def _blocks(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges of problems, each of `_BLOCK` coefficients or a single problem."""
-    low, total = 0, 0
-    for k, size in enumerate(sizes):
-        if k > low and total + size > _BLOCK:
-            yield low, k
-            low, total = k, 0
-        total += size
-    yield low, len(sizes)
+def _blocks(n_problems: int, size: int, n_jobs: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of problems, alike in number, a multiple of `n_jobs` of them if large."""
+    count = -(-size // _BLOCK)
+    count = min(n_problems, -(-count // n_jobs) * n_jobs if count > 1 else 1)
+    ends = [k * n_problems // count for k in range(count + 1)]
+    return list(pairwise(ends))
 
 
 @cache
@@ -178,7 +179,7 @@ def _canonical(
     grams, parts = [], []
     for k, eq in enumerate(equations):
         length = np.sqrt(np.diag(eq.S))
-        used = (length > 0) & np.isfinite(factor) & ~later_copies(eq.S)
+        used = (length > 0) & np.isfinite(factor)
         # A column that may not enter becomes one that explains nothing; the others keep place.
         inverse = np.divide(1.0, length, out=np.zeros_like(length), where=used)
         S = eq.S * inverse
@@ -221,9 +222,8 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
     b = np.where(from_zero[:, np.newaxis], 0, rows.ols)
     error = np.abs(b) * rows.alpha / family.tau[rows.gram].astype(b.dtype)
     error /= (gammas[at] ** 2).astype(b.dtype)[:, np.newaxis] * rows.unit
-    return replace(
-        rows, slot=np.arange(len(b)), b=b, error=error, at=at, stubborn=rows.stubborn.copy()
-    )
+    stubborn = np.full(len(b), rules is CAREFUL and b.shape[1] <= _SMALL)
+    return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at, stubborn=stubborn)
 
 
 def _longest_ridge(rows: _Rows, family: GramFamily) -> Array:
@@ -373,7 +373,7 @@ def _finish(
     with np.errstate(divide="ignore", invalid="ignore"):
         pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
     dead = residual * last / (last + rows.alpha)
-    visible = np.where(support, pull > 1e-9, dead * back[rows.slot] > 0.5 * schedule.epsilon)
+    visible = np.where(support, pull > 1e-10, dead * back[rows.slot] > 0.5 * schedule.epsilon)
     contradicted |= visible & np.where(support, pull > 1e-5, dead * dead > 1e-9 * last)
     penalized = rows.alpha > 0
     doubtful: Mask = np.any(penalized & contradicted, axis=1)

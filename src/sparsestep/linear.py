@@ -37,8 +37,11 @@ _SINGLE = 1e-4
 _INVERTIBLE = 1e-9
 # What a column keeps beside nearly collinear ones, where the inverse cannot tell.
 _LEFT_BY_COLLINEAR = 1e-3
-# The dual form converges a little faster at the same number of columns seen.
+# The dual form may see so many times more columns than the primal: it converges a little faster,
+# and where correlations are mild two groups of rows cost more than the iterations they save.
 _DUAL_BONUS = 3
+_DUAL_BONUS_IF_MILD = 20
+_MILD = 0.1
 # Up to some m / 6 iterations conjugate gradients are cheaper than a factorization.
 _FEWEST_ITERATIONS = 8
 _ITERATIONS_PER_COLUMN = 1 / 6
@@ -64,7 +67,7 @@ class GramFamily:
     smallest : ndarray of shape (n_grams,)
         The smallest eigenvalue of each matrix, roughly (0 if not invertible).
     rcond : ndarray of shape (n_grams,)
-        LAPACK's estimate of each matrix's reciprocal condition number.
+        Reciprocal condition number of each matrix, in the 1-norm.
     """
 
     def __init__(self, grams: Sequence[Array]) -> None:
@@ -86,12 +89,13 @@ class GramFamily:
         """Set the k-th inverse, `tau`, `smallest` and `rcond`."""
         S, P = self.S[k], self.P[k]
         factor, failed = lapack.dpotrf(S, lower=True, clean=True)
-        norm = np.abs(S).sum(axis=0).max(initial=0.0)
-        self.rcond[k] = 0.0 if failed else lapack.dpocon(factor, norm, uplo="L")[0]
-        if self.rcond[k] > _INVERTIBLE:
+        self.rcond[k] = 0.0
+        if not failed:
             inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
             np.add(inverse, inverse.T, out=P)
             np.fill_diagonal(P, np.diag(inverse))
+            self.rcond[k] = 1.0 / (np.linalg.norm(S, 1) * np.linalg.norm(P, 1))
+        if self.rcond[k] > _INVERTIBLE:
             self.tau[k] = 1.0 / np.diag(P)
             self.smallest[k] = 1.0 / _largest_eigenvalue(P)
         else:
@@ -137,7 +141,8 @@ class GramFamily:
         error = np.zeros_like(b)
         seen_by_dual = np.count_nonzero(d > self.tau[gram], axis=1)
         seen_by_primal = np.count_nonzero(d < 1, axis=1)
-        in_dual = seen_by_dual <= _DUAL_BONUS * seen_by_primal
+        bonus = np.where(self.smallest > _MILD, _DUAL_BONUS_IF_MILD, _DUAL_BONUS)[gram]
+        in_dual = seen_by_dual <= bonus * seen_by_primal
         for dual in (True, False):
             rows = np.flatnonzero((in_dual == dual) & ~stubborn)
             if len(rows):
@@ -169,7 +174,7 @@ class GramFamily:
             z = _posv(P[:, outside], ols[outside])
             b[inside] = (ols - z @ P)[inside]
         elif self.well_conditioned:
-            b[inside] = _posv(self.S[k][np.ix_(inside, inside)], q[inside])
+            b[inside] = _posv(self.S[k][inside][:, inside], q[inside])
         else:
             S = self.S[k][np.ix_(inside, inside)]
             b[inside] = ridge(S, np.zeros(len(inside)), q[inside])
