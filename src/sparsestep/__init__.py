@@ -1,7 +1,10 @@
 """Sparse linear regression without shrinkage."""
 
 from sparsestep.display import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.moments import Moments
+from sparsestep.path import Path
+from sparsestep.sources import read_moments
 
 __version__ = "0.1.0"
 
@@ -9,7 +12,13 @@ __all__ = [
     "AnnealingDisplay",
     "CVDisplay",
     "Moments",
+    "Path",
     "PathDisplay",
     "PenaltyDisplay",
+    "SparseStep",
+    "SparseStepCV",
+    "SparseStepIC",
     "__version__",
+    "read_moments",
+    "sparsestep_path",
 ]
