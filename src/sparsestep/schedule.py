@@ -71,7 +71,7 @@ class Rules:
 # BOLD is right nearly always, and knows when it may not be: the engine bounds the error it carries,
 # and repeats with CAREFUL what it cannot vouch for.
 BOLD = Rules(
-    tolerance=3e-7,
+    tolerance=1e-7,
     start=0.1,
     ridge=8.0,
     in_weight=0.05,
