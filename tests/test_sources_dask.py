@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from source_data import FEATURES, assert_moments, expected, make_table
-from sparsestep import Moments, read_moments
+from sparsestep import Moments, SparseStepCV, read_moments
 from sparsestep.sources import DroppedRowsWarning
 from sparsestep.sources.dask import is_dask, moments, predict
 from sparsestep.sources.folds import fold_numbers
@@ -207,6 +207,10 @@ def test_a_worker_killed_in_mid_pass_changes_nothing(client, table, tmp_path):
     numbers = np.concatenate([fold_numbers(50, 5, 1, i) for i in range(20)])
     for k, fold in enumerate(folds):
         assert_moments(fold, expected(table, rows=numbers == k))
+    X = table.select(FEATURES).to_pandas().astype(float)
+    rows_in_memory = Moments.from_folds(X, table.column("y").to_numpy(), numbers)
+    model, same = (SparseStepCV().fit_moments(each) for each in (folds, rows_in_memory))
+    np.testing.assert_allclose(model.coef_, same.coef_, rtol=1e-9)
     # The tree is the same wherever its leaves were computed, so nothing differs in any bit.
     again = read_moments(mortal, "y", features=FEATURES, folds=5, seed=1)
     for a, b in zip(folds, again, strict=True):

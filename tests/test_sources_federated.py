@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sklearn.model_selection import PredefinedSplit
 
 from source_data import FEATURES, assert_moments, expected, make_table
-from sparsestep import Moments, read_moments
+from sparsestep import Moments, SparseStep, SparseStepCV, read_moments
 from sparsestep.moments import leave_one_out
-from sparsestep.reference import sparsestep_reference
 from sparsestep.sources.folds import fold_numbers
 
 SIZES = (400, 250, 350)
@@ -41,7 +41,7 @@ def merged(folder):
 
 def test_merged_files_are_the_moments_of_the_pooled_rows(sites):
     table, folder = sites
-    numbers = np.concatenate([fold_numbers(n, 5, seed=i) for i, n in enumerate(SIZES)])
+    _, _, numbers = pooled_rows(table)
     folds = merged(folder)
     for k, fold in enumerate(folds):
         assert_moments(fold, expected(table, rows=numbers == k))
@@ -51,13 +51,25 @@ def test_merged_files_are_the_moments_of_the_pooled_rows(sites):
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_every_fold_has_the_model_of_the_pooled_rows(alpha, sites):
     table, folder = sites
-    X = np.column_stack([table.column(name).to_numpy().astype(float) for name in FEATURES])
-    y = table.column("y").to_numpy()
-    numbers = np.concatenate([fold_numbers(n, 5, seed=i) for i, n in enumerate(SIZES)])
+    X, y, numbers = pooled_rows(table)
     for k, train in enumerate(leave_one_out(merged(folder))):
-        rows = numbers != k
-        Xc, yc = X[rows] - X[rows].mean(axis=0), y[rows] - y[rows].mean()
-        pooled = sparsestep_reference(Xc.T @ Xc, Xc.T @ yc, alpha)
-        model = sparsestep_reference(train.xtx, train.xty, alpha)
-        np.testing.assert_array_equal(model != 0, pooled != 0)
-        np.testing.assert_allclose(model, pooled, rtol=1e-9)
+        pooled = SparseStep(alpha).fit(X[numbers != k], y[numbers != k])
+        model = SparseStep(alpha).fit_moments(train)
+        np.testing.assert_array_equal(model.coef_ != 0, pooled.coef_ != 0)
+        np.testing.assert_allclose(model.coef_, pooled.coef_, rtol=1e-9)
+
+
+def test_cross_validation_chooses_the_model_of_the_pooled_rows(sites):
+    table, folder = sites
+    X, y, numbers = pooled_rows(table)
+    pooled = SparseStepCV(cv=PredefinedSplit(numbers)).fit(X, y)
+    model = SparseStepCV().fit_moments(merged(folder))
+    np.testing.assert_allclose(model.coef_, pooled.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.mse_path_, pooled.mse_path_, rtol=1e-8)
+
+
+def pooled_rows(table):
+    """What no site may know: the rows of all, and the folds they are in."""
+    X = np.column_stack([table.column(name).to_numpy().astype(float) for name in FEATURES])
+    numbers = np.concatenate([fold_numbers(n, 5, seed=i) for i, n in enumerate(SIZES)])
+    return X, table.column("y").to_numpy(), numbers

@@ -2,12 +2,13 @@
 
 Three things keep the memory bounded whatever the number of rows: only the columns asked for are
 read; batches hold a fixed number of bytes; and no more than a few of them exist at a time. pyarrow
-reads ahead in its own threads while ours compute the products of the rows before.
+reads in its own threads while ours compute the products of the rows before.
 """
 
 import glob
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +22,15 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from sparsestep.moments import Moments
-from sparsestep.sources.blocks import Pass, Place, block_moments, pandas_schema, read_type
+from sparsestep.sources.blocks import (
+    BLOCK_BYTES,
+    Pass,
+    Place,
+    block_moments,
+    block_rows,
+    pandas_schema,
+    read_type,
+)
 from sparsestep.sources.checks import Columns, choose, comes_from, require_column
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.progress import rows_read
@@ -29,11 +38,8 @@ from sparsestep.threads import blas
 
 __all__ = ["moments_of"]
 
-# Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
-# that one for each thread, as read and as gathered by fold, stays small beside the program itself.
-BLOCK_BYTES = 32 << 20
-# A group of rows of a Parquet file is decoded as a whole by pyarrow.dataset; larger ones than this
-# are read in slices instead.
+# pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
+# ones than this are read in slices, as all large files at hand are.
 ROW_GROUP_BYTES = 128 << 20
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
@@ -68,10 +74,11 @@ def moments_of(
     rows = _open(source)
     columns = choose(rows.names, target, features, weight, rows.where)
     rows.select(columns)
-    size = max(BLOCK_BYTES // (8 * len(columns.all)), 1)
+    size = block_rows(columns, BLOCK_BYTES)
     this = Pass(columns, folds, seed, part=0, drop_missing=drop_missing)
     sums = FoldSums(1 if folds is None else folds)
     threads = min(pa.cpu_count(), MOST_THREADS)
+    memory = threading.local()
     running: deque[tuple[int, Future[Parts]]] = deque()
     with (
         rows_read(progress, rows.count() if progress else None) as advance,
@@ -82,7 +89,7 @@ def moments_of(
         try:
             for table, places in _gathered(rows.batches(size), size):
                 block = this.block(table, places)
-                job = pool.submit(block_moments, block, columns, folds)
+                job = pool.submit(block_moments, block, columns, folds, memory)
                 running.append((table.num_rows, job))
                 del table, block, job
                 while len(running) > threads:
@@ -399,9 +406,7 @@ class _Files(_Dataset):
 
     def batches(self, size: int) -> Batches:
         """All rows in order."""
-        group = max(header.group_rows for header in self._headers)
-        sliced = 8 * group * len(self._columns) > ROW_GROUP_BYTES
-        batches = self._slices(size) if sliced else super().batches(size)
+        batches = self._slices(size) if self._sliced(size) else super().batches(size)
         name = self._files[0]
         try:
             for batch, name, first in batches:
@@ -409,14 +414,31 @@ class _Files(_Dataset):
         except (pa.ArrowException, OSError) as error:
             raise self._blamed(error, name) from error
 
+    def _sliced(self, size: int) -> bool:
+        """Whether Parquet files are read a batch at a time instead of by pyarrow.dataset.
+
+        It reads ahead by groups of rows, several of them when the products take longer than the
+        reading, so its memory is bounded by nothing we know. What it is for: files that are far
+        away, or many and small.
+        """
+        if self._kind != "parquet":
+            return False
+        group = max(header.group_rows for header in self._headers)
+        large = self._local and self._mean_rows() >= size
+        return large or 8 * group * len(self._columns) > ROW_GROUP_BYTES
+
+    def _mean_rows(self) -> int:
+        """Rows in a Parquet file, on average."""
+        rows = [header.rows for header in self._headers if header.rows is not None]
+        return max(sum(rows) // len(rows), 1)
+
     def _ahead(self, size: int) -> dict[str, int]:
         """One group of rows, and as many files as make a block or two."""
-        rows = [header.rows for header in self._headers if header.rows is not None]
         if self._kind != "parquet":
             # Batches of text are a megabyte each; those of Arrow files are mapped.
             return {"batch_readahead": 16, "fragment_readahead": 4}
-        mean = max(sum(rows) // len(rows), 1)
-        return {"batch_readahead": 1, "fragment_readahead": min(max(2 * size // mean, 1), 16)}
+        files = min(max(2 * size // self._mean_rows(), 1), 16)
+        return {"batch_readahead": 1, "fragment_readahead": files}
 
     def _options(self) -> Any:
         """Local files are read as they are decoded; far ones in few, large requests."""
@@ -425,7 +447,7 @@ class _Files(_Dataset):
         return ds.ParquetFragmentScanOptions(pre_buffer=not self._local)
 
     def _slices(self, size: int) -> Batches:
-        """Rows of Parquet files whose groups of rows are too large to be decoded whole."""
+        """Rows of Parquet files, decoded by pyarrow's threads when we ask for them."""
         for fragment in self._dataset.get_fragments():
             keys = ds.get_partition_keys(fragment.partition_expression)
             own = [name for name in self._columns if name not in self._in_folder_names]
@@ -433,7 +455,8 @@ class _Files(_Dataset):
             first = 0
             with fragment.open() as opened:
                 # Without a buffer each column of a whole group would be read at once.
-                file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20)
+                buffer = 1 << (18 if self._local else 22)
+                file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=buffer)
                 for batch in file.iter_batches(size, columns=own):
                     arrays = [
                         batch.column(name).cast(schema.field(name).type)

@@ -1,5 +1,6 @@
 """Blocks of rows, as Arrow tables, to the moments of each fold."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +16,21 @@ from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 
 __all__ = [
+    "BLOCK_BYTES",
     "Block",
     "Pass",
     "Place",
     "block_moments",
+    "block_rows",
     "pandas_schema",
     "partition_moments",
     "read_type",
 ]
+
+
+# Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
+# that one for each thread, as read and as gathered by fold, stays small beside the program itself.
+BLOCK_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,11 @@ class Block:
     places: Sequence[Place]
     keep: NDArray[np.intp] | None
     folds: NDArray[np.intp] | None
+
+
+def block_rows(columns: Columns, size: int = BLOCK_BYTES) -> int:
+    """Rows of a block of so many bytes."""
+    return max(size // (8 * len(columns.all)), 1)
 
 
 class Pass:
@@ -110,8 +123,10 @@ def pandas_schema(frame: Any) -> Any:
     return pa.schema(fields)
 
 
-def block_moments(block: Block, columns: Columns, folds: int | None) -> Parts:
-    """Moments of each fold of a block; safe to call from several threads."""
+def block_moments(
+    block: Block, columns: Columns, folds: int | None, memory: threading.local | None = None
+) -> Parts:
+    """Moments of each fold of a block; `memory` keeps each thread's room for the next block."""
     count = 1 if folds is None else folds
     rows, fold_of = block.keep, block.folds
     if fold_of is not None:
@@ -126,7 +141,7 @@ def block_moments(block: Block, columns: Columns, folds: int | None) -> Parts:
             n = 0
     if n == 0:
         return [None] * count
-    X = _gathered(block.table, columns.features, rows, n)
+    X = _gathered(block.table, columns.features, rows, n, memory)
     y = _gathered(block.table, [columns.target], rows, n)[:, 0]
     try:
         if fold_of is None:
@@ -138,10 +153,20 @@ def block_moments(block: Block, columns: Columns, folds: int | None) -> Parts:
 
 
 def _gathered(
-    table: Any, names: Sequence[str], rows: NDArray[np.intp] | None, n: int
+    table: Any,
+    names: Sequence[str],
+    rows: NDArray[np.intp] | None,
+    n: int,
+    memory: threading.local | None = None,
 ) -> NDArray[np.float64]:
     """Some rows of some columns as doubles, missing values as NaN."""
-    result = np.empty((n, len(names)), order="F")
+    size = n * len(names)
+    room = getattr(memory, "room", None)
+    if room is None or len(room) < size:
+        room = np.empty(size)
+        if memory is not None:
+            memory.room = room
+    result = room[:size].reshape((n, len(names)), order="F")
     for j, name in enumerate(names):
         values = _numbers(table.column(name))
         if rows is None:
@@ -221,7 +246,8 @@ def partition_moments(
     """Moments of one partition, given as tables in order, in the thread that asks for them."""
     this = Pass(columns, folds, seed, part, drop)
     sums = FoldSums(1 if folds is None else folds)
+    memory = threading.local()
     for table in tables:
         place = Place(name, this.counts.rows, table.num_rows)
-        sums.add(block_moments(this.block(table, [place]), columns, folds))
+        sums.add(block_moments(this.block(table, [place]), columns, folds, memory))
     return sums.result(), this.counts

@@ -167,11 +167,16 @@ def _frame_part(
     """Moments of one partition of a frame."""
     import pyarrow as pa
 
-    from sparsestep.sources.blocks import pandas_schema, partition_moments
+    from sparsestep.sources.blocks import block_rows, pandas_schema, partition_moments
 
-    table = pa.Table.from_pandas(frame, pandas_schema(frame), preserve_index=False)
+    schema, size = pandas_schema(frame), block_rows(columns)
+    # In slices, because a copy of the partition might not fit beside it.
+    tables = (
+        pa.Table.from_pandas(frame.iloc[start : start + size], schema, preserve_index=False)
+        for start in range(0, len(frame), size)
+    )
     name = f"partition {part}"
-    return partition_moments([table], name, part, columns, folds, seed, drop_missing)
+    return partition_moments(tables, name, part, columns, folds, seed, drop_missing)
 
 
 def _predict_array(block: Any, estimator: Any, targets: int | None) -> Any:
