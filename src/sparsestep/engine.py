@@ -321,7 +321,7 @@ def _anneal(
 
 def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
     """Error allowed in a solve: more while the loop soon forgets it, as it does below strain 1."""
-    strain = crest.max(axis=1, initial=0.0) / smallest.clip(1e-300)
+    strain = crest.max(axis=1, initial=0.0) / smallest.clip(1e-30)
     with np.errstate(divide="ignore"):
         slack = np.maximum(1.0, (rules.patience / strain) ** 3)
     tolerance: Floats = rules.tolerance * np.sqrt(crest.shape[1]) * slack
