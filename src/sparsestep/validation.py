@@ -98,6 +98,8 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
         raise ValueError("sample_weight must be numbers, one for each row of X.") from None
     if values.shape != (X.shape[0],):
         raise ValueError(f"sample_weight has shape {values.shape} but X has {X.shape[0]} rows.")
+    if not values.any():
+        raise ValueError("All values of sample_weight are zero, so there are no rows.")
     return values
 
 

@@ -1,0 +1,664 @@
+"""The estimators as scikit-learn's users meet them: input of every kind, and no surprises."""
+
+import pickle
+import tracemalloc
+from io import BytesIO
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from rows import fit_rows, squared_errors, table
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+
+ALL = [SparseStep(alpha=10.0), SparseStepCV(12, cv=4), SparseStepIC(alphas=12)]
+every_estimator = pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(*pair, id=f"{type(estimator).__name__}-{pair[1].func.__name__}")
+        for estimator in (SparseStep(), SparseStepCV(alphas=20, cv=3), SparseStepIC(alphas=20))
+        for pair in estimator_checks_generator(estimator)
+    ],
+)
+@pytest.mark.filterwarnings("default")
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+# --- the model itself -----------------------------------------------------------------------------
+
+
+def test_the_intercept_is_right_on_data_that_is_not_centred():
+    X, y = table(200, 8, mean=5.0)
+    model = SparseStep(alpha=10.0).fit(X, y)
+    mse = np.mean((y - model.predict(X)) ** 2)
+    kept = model.coef_ != 0
+    expected = LinearRegression().fit(X[:, kept], y)
+    assert_allclose(mse, np.mean((y - expected.predict(X[:, kept])) ** 2), rtol=1e-9)
+    assert 0.7 < mse < 1.3
+    assert_allclose(model.intercept_, expected.intercept_, rtol=1e-9)
+    assert_allclose(np.mean(y - model.predict(X)), 0.0, atol=1e-12)
+    # Far from zero the digits of the means must not eat those of the deviations.
+    far = SparseStep(alpha=10.0).fit(X + 1e6, y)
+    assert_allclose(far.predict(X + 1e6), model.predict(X), rtol=1e-6)
+    assert_array_equal(far.coef_ != 0, kept)
+
+
+def test_without_an_intercept_nothing_is_subtracted():
+    X, y = table(50, 5)
+    model = SparseStep(alpha=10.0, fit_intercept=False).fit(X, y)
+    kept = model.coef_ != 0
+    assert model.intercept_ == 0.0 and 0 < kept.sum() < 5
+    assert_allclose(model.coef_[kept], np.linalg.lstsq(X[:, kept], y)[0], rtol=1e-9)
+
+
+def test_without_standardizing_it_is_the_loop_on_the_numbers_as_given():
+    X, y = table(50, 5)
+    X *= [1.0, 30.0, 0.01, 1.0, 5.0]
+    model = SparseStep(alpha=10.0, standardize=False).fit(X, y)
+    coef, intercept = fit_rows(X, y, 10.0, scales=(np.ones(5), 1.0))
+    assert_allclose(model.coef_, coef, rtol=1e-8)
+    assert_allclose(model.intercept_, intercept, rtol=1e-8)
+
+
+def test_alpha_zero_is_least_squares():
+    X, y = table(50, 5)
+    expected = LinearRegression().fit(X, y)
+    model = SparseStep(alpha=0.0).fit(X, y)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    assert_allclose(model.intercept_, expected.intercept_, rtol=1e-9)
+
+
+@every_estimator
+@pytest.mark.parametrize("polish", [None, "swap"])
+def test_the_literal_loop_gives_the_same(estimator, polish):
+    X, y = table(50, 5, 1)
+    fast = clone(estimator).set_params(polish=polish).fit(X, y)
+    slow = clone(estimator).set_params(polish=polish, solver="reference").fit(X, y)
+    assert_allclose(fast.coef_, slow.coef_, rtol=1e-8)
+    assert fast.alpha_ == slow.alpha_
+    assert slow.n_iter_ == 94 and 0 < fast.n_iter_ <= 94
+    if isinstance(estimator, SparseStepCV):
+        assert_allclose(fast.mse_path_, slow.mse_path_, rtol=1e-8)
+
+
+@every_estimator
+def test_constant_columns_and_a_constant_target(estimator):
+    X, y = table(40, 3)
+    X = np.insert(X, 1, 7.0, axis=1)
+    model = clone(estimator).fit(X, y)
+    assert model.coef_[1] == 0.0
+    assert_allclose(np.delete(model.coef_, 1), clone(estimator).fit(np.delete(X, 1, 1), y).coef_)
+    flat = clone(estimator).fit(X, np.full(40, 2.5))
+    assert_array_equal(flat.coef_, 0.0)
+    assert flat.intercept_ == 2.5
+    assert_array_equal(flat.predict(X), 2.5)
+
+
+@every_estimator
+def test_penalty_factors_keep_always_and_never(estimator):
+    X, y = table(60, 6)
+    y += 3.0 * X[:, 4]
+    model = clone(estimator).set_params(penalty_factor=[1, 0, 1, 0, np.inf, 1]).fit(X, y)
+    assert np.all(model.coef_[[1, 3]] != 0) and model.coef_[4] == 0
+    without = clone(estimator).set_params(penalty_factor=[1, 0, 1, 0, 1]).fit(np.delete(X, 4, 1), y)
+    assert_allclose(np.delete(model.coef_, 4), without.coef_, rtol=1e-9)
+    assert_allclose(model.alpha_, without.alpha_, rtol=1e-9)
+
+
+# --- equal columns --------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 1000),
+    copies=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([1.0, -1.0, 3.7, -1e-3])), max_size=4
+    ),
+    log_alpha=st.floats(-12, 8),
+    polish=st.sampled_from([None, "swap"]),
+    solver=st.sampled_from(["auto", "auto", "reference"]),
+)
+def test_of_equal_columns_the_first_is_kept(seed, copies, log_alpha, polish, solver):
+    X, y = table(30, 4, seed, mean=0.0)
+    wide = np.column_stack([X, *(X[:, j] * scale for j, scale in copies)])
+    model = SparseStep(2.0**log_alpha, polish=polish, solver=solver)
+    expected = clone(model).fit(X, y).coef_
+    coef = clone(model).fit(wide, y).coef_
+    assert not coef[4:].any()
+    assert_allclose(coef[:4], expected, rtol=1e-8)
+
+
+def test_of_equal_columns_the_first_is_kept_along_every_path():
+    X, y = table(60, 4)
+    wide = np.column_stack([X[:, 2], X, 2.0 * X])
+    for estimator in ALL:
+        model = clone(estimator).fit(wide, y)
+        alone = clone(estimator).fit(X, y)
+        assert_allclose(model.coef_[[1, 2, 0, 4]], alone.coef_, rtol=1e-8)
+        assert_array_equal(model.coef_[[3, 5, 6, 7, 8]], 0.0)
+    path = sparsestep_path(wide, y, alphas="sizes")
+    assert_array_equal(path.n_nonzero, [0, 1, 2, 3, 4])
+    assert not path.coefs[[3, 5, 6, 7, 8]].any()
+
+
+def test_of_equal_columns_the_one_with_the_smaller_penalty_is_kept():
+    X, y = table(60, 3)
+    wide = np.column_stack([X, X])
+    for factor, kept in [
+        ([np.inf, 1, 1, 1, 1, 1], 3),
+        ([1, 1, 1, 0, 1, 1], 3),
+        ([0, 1, 1, 1, 1, 1], 0),
+        ([1, 1, 1, 1, 1, 1], 0),
+    ]:
+        coef = SparseStep(alpha=10.0, penalty_factor=factor).fit(wide, y).coef_
+        assert coef[kept] != 0 and coef[3 - kept] == 0
+
+
+# --- invariances ----------------------------------------------------------------------------------
+
+
+def assert_same_model(model, other, scale_x=1.0, scale_y=1.0):
+    """The second is the first for columns times `scale_x` and a target times `scale_y`."""
+    assert_array_equal(other.coef_ != 0, model.coef_ != 0)
+    assert_allclose(other.coef_ * scale_x / scale_y, model.coef_, rtol=1e-8)
+    assert_allclose(other.alpha_, model.alpha_ * scale_y**2, rtol=1e-8)
+
+
+def for_alphas_of(estimator, factor):
+    """A copy whose given alpha is multiplied; an automatic grid follows by itself."""
+    model = clone(estimator)
+    return model.set_params(alpha=model.alpha * factor) if hasattr(model, "alpha") else model
+
+
+models = st.one_of(
+    st.builds(
+        SparseStep,
+        alpha=st.floats(0.01, 300.0),
+        polish=st.sampled_from([None, "swap"]),
+        fit_intercept=st.booleans(),
+    ),
+    st.builds(
+        SparseStepCV, alphas=st.just(12), cv=st.just(3), rule=st.sampled_from(["min", "1se"])
+    ),
+    st.builds(SparseStepIC, criterion=st.sampled_from(["aic", "bic"]), alphas=st.just(12)),
+)
+seeds = st.integers(0, 10**6)
+sizes = st.integers(1, 6)
+powers = st.floats(-4, 4).map(lambda x: 10.0**x)
+signs = st.sampled_from([-1.0, 1.0])
+
+
+@settings(max_examples=40)
+@given(estimator=models, seed=seeds, m=sizes, data=st.data())
+def test_units_of_the_columns_do_not_matter(estimator, seed, m, data):
+    X, y = table(40, m, seed)
+    scale = np.array(data.draw(st.lists(powers, min_size=m, max_size=m)))
+    scale *= data.draw(st.lists(signs, min_size=m, max_size=m))
+    model = clone(estimator).fit(X, y)
+    other = clone(estimator).fit(X * scale, y)
+    assert_same_model(model, other, scale_x=scale)
+    assert_allclose(other.intercept_, model.intercept_, rtol=1e-7)
+
+
+@settings(max_examples=40)
+@given(estimator=models, seed=seeds, m=sizes, scale=st.tuples(powers, signs).map(np.prod))
+def test_units_of_the_target_scale_alpha_by_their_square(estimator, seed, m, scale):
+    X, y = table(40, m, seed)
+    model = clone(estimator).fit(X, y)
+    other = for_alphas_of(estimator, scale**2).fit(X, scale * y)
+    assert_same_model(model, other, scale_y=scale)
+    assert_allclose(other.predict(X), scale * model.predict(X), rtol=1e-8)
+
+
+@settings(max_examples=40)
+@given(estimator=models, seed=seeds, m=sizes, shift=st.floats(-1e3, 1e3), of_y=st.floats(-1e3, 1e3))
+def test_shifts_change_only_the_intercept(estimator, seed, m, shift, of_y):
+    X, y = table(40, m, seed)
+    estimator = clone(estimator).set_params(fit_intercept=True)
+    model = clone(estimator).fit(X, y)
+    shifts = shift * np.cos(np.arange(m))
+    other = clone(estimator).fit(X + shifts, y + of_y)
+    assert_same_model(model, other)
+    expected = model.intercept_ + of_y - shifts @ model.coef_
+    assert_allclose(other.intercept_, expected, rtol=1e-8, atol=1e-7)
+
+
+@settings(max_examples=40)
+@given(estimator=models, seed=seeds, m=sizes)
+def test_orders_of_columns_and_rows_do_not_matter(estimator, seed, m):
+    X, y = table(40, m, seed)
+    rng = np.random.default_rng(seed)
+    columns, rows = rng.permutation(m), rng.permutation(40)
+    model, other = clone(estimator), clone(estimator)
+    if hasattr(estimator, "cv"):
+        splits = list(KFold(3).split(X))
+        where = np.argsort(rows)
+        model.set_params(cv=splits)
+        other.set_params(cv=[(where[train], where[test]) for train, test in splits])
+    model.fit(X[:, columns], y)
+    other.fit(X[rows][:, columns], y[rows])
+    straight = clone(model).fit(X, y)
+    assert_same_model(model, other)
+    assert_allclose(model.alpha_, straight.alpha_, rtol=1e-8)
+    assert_array_equal(model.coef_ != 0, straight.coef_[columns] != 0)
+    assert_allclose(model.coef_, straight.coef_[columns], rtol=1e-8)
+
+
+@settings(max_examples=40)
+@given(estimator=models, seed=seeds, m=sizes, data=st.data())
+def test_a_weight_is_so_many_copies_and_zero_is_none(estimator, seed, m, data):
+    X, y = table(40, m, seed)
+    weight = np.array(data.draw(st.lists(st.integers(0, 3), min_size=40, max_size=40)))
+    weight[:12] = np.maximum(weight[:12], 1)
+    # What a row of weight zero contains says nothing.
+    X[weight == 0], y[weight == 0] = 1e3, -1e4
+    copies = np.repeat(np.arange(40), weight)
+    weighted, copied = clone(estimator), clone(estimator)
+    if hasattr(estimator, "cv"):
+        fold = np.arange(40) % 4
+        weighted.set_params(cv=[np.nonzero(fold != k) + np.nonzero(fold == k) for k in range(4)])
+        fold = fold[copies]
+        copied.set_params(cv=[np.nonzero(fold != k) + np.nonzero(fold == k) for k in range(4)])
+    weighted.fit(X, y, sample_weight=weight)
+    copied.fit(X[copies], y[copies])
+    assert_same_model(copied, weighted)
+    assert_allclose(weighted.intercept_, copied.intercept_, rtol=1e-8)
+    assert str(weighted.summary()) == str(copied.summary())
+    if hasattr(estimator, "cv"):
+        assert_allclose(weighted.alphas_, copied.alphas_, rtol=1e-9)
+        assert_allclose(weighted.mse_path_, copied.mse_path_, rtol=1e-8)
+        assert_allclose(weighted.cv_se_, copied.cv_se_, rtol=1e-6)
+
+
+# --- several targets ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *ALL,
+        SparseStep(n_nonzero=2),
+        SparseStepCV(12, cv=ShuffleSplit(3, random_state=0), rule="1se", n_jobs=2),
+        SparseStepCV([50.0, 5.0], cv=4),
+    ],
+)
+def test_each_column_of_y_is_fitted_as_if_alone(estimator):
+    X, y = table(60, 5)
+    # Targets whose alphas have nothing in common: one grid for all would be too coarse for each.
+    Y = np.column_stack([y, 1e6 * (X[:, 1] - X[:, 0]) + 1e5 * y[::-1], np.ones(60), 1e-4 * y[::-1]])
+    if getattr(estimator, "n_nonzero", None):
+        Y = Y[:, [0, 1, 3]]
+    both = clone(estimator).fit(X, Y)
+    assert both.coef_.shape == (Y.shape[1], 5) and both.intercept_.shape == (Y.shape[1],)
+    for t, column in enumerate(Y.T):
+        alone = clone(estimator).fit(X, column)
+        assert_allclose(both.coef_[t], alone.coef_, rtol=1e-8)
+        assert_allclose(both.intercept_[t], alone.intercept_, rtol=1e-8)
+        assert_allclose(both.alpha_[t], alone.alpha_, rtol=1e-10)
+        assert_allclose(both.predict(X)[:, t], alone.predict(X), rtol=1e-8)
+        for name in ("alphas_", "mse_path_", "cv_mean_", "cv_se_", "criterion_path_"):
+            if hasattr(alone, name):
+                found, expected = getattr(both, name)[t], getattr(alone, name)
+                assert_allclose(found, expected, rtol=1e-7, atol=1e-12 * abs(expected).max())
+        if hasattr(alone, "path_"):
+            assert_allclose(both.path_[t].coefs, alone.path_.coefs, rtol=1e-8)
+
+
+@every_estimator
+def test_a_single_column_of_y_keeps_its_two_dimensions(estimator):
+    X, y = table(40, 3)
+    model = clone(estimator).fit(X, y[:, None])
+    assert model.coef_.shape == (1, 3) and model.predict(X).shape == (40, 1)
+    assert_array_equal(model.coef_[0], clone(estimator).fit(X, y).coef_)
+
+
+# --- input of every kind --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SparseStep(10.0),
+        SparseStepIC(alphas=12),
+        SparseStepCV(12, cv=4),
+        SparseStepCV(12, cv=KFold(4, shuffle=True, random_state=0)),
+        SparseStepCV(12, cv=ShuffleSplit(3, random_state=0)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_sparse_rows_are_dense_ones(estimator, kind):
+    X, y = table(60, 5)
+    X[X < 5] = 0.0
+    weight = np.resize([1.0, 2.0, 0.5], 60)
+    dense = clone(estimator).fit(X, y, sample_weight=weight)
+    for sparse in (getattr(sp, f"{kind}_array")(X), getattr(sp, f"{kind}_matrix")(X)):
+        other = clone(estimator).fit(sparse, y, sample_weight=weight)
+        assert_allclose(other.coef_, dense.coef_, rtol=1e-9)
+        assert_allclose(other.predict(sparse), dense.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [SparseStep(10.0), SparseStepCV(5, cv=3)])
+def test_sparse_rows_are_not_made_dense(estimator):
+    n, m = 100_000, 100
+    X = sp.random_array((n, m), density=0.002, format="csr", rng=np.random.default_rng(0))
+    y = X @ np.arange(m) + np.random.default_rng(1).standard_normal(n)
+    tracemalloc.start()
+    try:
+        model = clone(estimator).fit(X, y)
+        model.predict(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.4 * 8 * n * m
+    assert np.count_nonzero(model.coef_) > 50
+
+
+def tables(X, names):
+    """The same rows in every library's table."""
+    pandas, polars, pyarrow = (
+        pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow")
+    )
+    frame = pandas.DataFrame(X, columns=names)
+    arrow = pyarrow.table(dict(zip(names, X.T, strict=True)))
+    return {
+        "pandas": frame,
+        "pandas nullable": frame.astype("Float64"),
+        "polars": polars.DataFrame(X, schema=names),
+        "pyarrow table": arrow,
+        "pyarrow batch": arrow.to_batches()[0],
+    }
+
+
+@every_estimator
+def test_tables_keep_their_names(estimator):
+    X, y = table(40, 3)
+    names = ["age", "bmi", "blood pressure"]
+    expected = clone(estimator).fit(X, y)
+    all_tables = tables(X, names)
+    for kind, rows in all_tables.items():
+        model = clone(estimator).fit(rows, y)
+        assert list(model.feature_names_in_) == names, kind
+        assert model.n_features_in_ == 3
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-12)
+        assert set(model.summary().names) <= set(names)
+        # Any library's table of the same columns will do for a prediction.
+        for other in all_tables.values():
+            assert_allclose(model.predict(other), expected.predict(X), rtol=1e-12)
+        if hasattr(model, "path_"):
+            assert model.path_.feature_names == tuple(names)
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            model.predict(X)
+    for kind, rows in tables(X[:, [1, 0, 2]], ["bmi", "age", "blood pressure"]).items():
+        with pytest.raises(ValueError, match=r"(?s)feature names|columns of X are \['bmi', 'age'"):
+            clone(estimator).fit(all_tables[kind], y).predict(rows)
+    path = sparsestep_path(all_tables["polars"], y, alphas=5)
+    assert path.feature_names == tuple(names)
+
+
+def test_a_refit_without_names_forgets_them():
+    X, y = table(40, 3)
+    model = SparseStep().fit(tables(X, ["a", "b", "c"])["polars"], y)
+    model.fit(X, y)
+    assert not hasattr(model, "feature_names_in_")
+    anew = model.predict(tables(X, ["u", "v", "w"])["polars"])
+    assert_allclose(anew, model.predict(X), rtol=1e-12)
+
+
+def test_columns_of_other_types_in_tables():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 9, 50), rng.integers(0, 2, 50), rng.integers(0, 99, 50)])
+    y = X @ [1.0, 2.0, 0.0] + rng.standard_normal(50)
+    expected = SparseStep().fit(X, y).coef_
+    frame = polars.DataFrame({"i": X[:, 0], "b": X[:, 1] == 1, "u": X[:, 2].astype(np.uint8)})
+    for rows in (frame, frame.to_arrow(), frame.cast({"u": polars.Decimal(10, 2)}).to_arrow()):
+        assert_allclose(SparseStep().fit(rows, y).coef_, expected, rtol=1e-9)
+    for target in (polars.Series(y), pyarrow.array(y), pyarrow.chunked_array([y[:9], y[9:]])):
+        assert_allclose(SparseStep().fit(frame, target).coef_, expected, rtol=1e-9)
+    weight = polars.Series(np.ones(50))
+    assert_allclose(SparseStep().fit(frame, y, sample_weight=weight).coef_, expected, rtol=1e-9)
+
+
+def test_bad_columns_are_named():
+    pandas, polars, pyarrow = (
+        pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow")
+    )
+    X, y = table(30, 2)
+    with pytest.raises(TypeError, match=r"polars LazyFrame; call its collect\(\)"):
+        SparseStep().fit(polars.LazyFrame(X), y)
+    text = {"size": X[:, 0], "town": ["Ulm"] * 30}
+    for rows in (pandas.DataFrame(text), polars.DataFrame(text), pyarrow.table(text)):
+        with pytest.raises(ValueError, match=r"Column 'town' of X has type .* encode it or leave"):
+            SparseStep().fit(rows, y)
+    model = SparseStep().fit(pandas.DataFrame({"a": X[:, 0], "b": X[:, 1]}), y)
+    gap = {"a": X[:, 0], "b": [None if i == 4 else v for i, v in enumerate(X[:, 1])]}
+    for rows in (pandas.DataFrame(gap), polars.DataFrame(gap), pyarrow.table(gap)):
+        for act in (lambda rows: SparseStep().fit(rows, y), model.predict):
+            with pytest.raises(ValueError, match="contains NaN, first in row 4 of column 'b'"):
+                act(rows)
+    X[7, 1] = np.inf
+    with pytest.raises(ValueError, match="contains infinity, first in row 7 of column 1"):
+        SparseStep().fit(X, y)
+
+
+@every_estimator
+def test_moments_give_what_their_rows_do(estimator):
+    X, y = table(40, 3)
+    frame = tables(X, ["a", "b", "c"])["pandas"]
+    by_rows = clone(estimator).fit(frame, y)
+    folds = [Moments.from_data(frame[k : k + 10], y[k : k + 10]) for k in range(0, 40, 10)]
+    moments = folds if hasattr(estimator, "cv") else Moments.merge(folds)
+    by_moments = clone(estimator).fit_moments(moments)
+    assert_allclose(by_moments.coef_, by_rows.coef_, rtol=1e-9)
+    assert str(by_moments.summary()) == str(by_rows.summary())
+    assert_allclose(by_moments.predict(frame), by_rows.predict(frame), rtol=1e-9)
+    assert list(by_moments.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        SparseStep().fit_moments(Moments.from_data(X[:1], y[:1]))
+
+
+# --- persistence and the rest of scikit-learn -----------------------------------------------------
+
+
+@every_estimator
+def test_models_persist(estimator):
+    X, y = table(40, 3)
+    model = clone(estimator).fit(tables(X, ["a", "b", "c"])["pandas"], y)
+    file = BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    for other in (pickle.loads(pickle.dumps(model)), joblib.load(file)):
+        assert str(other.summary()) == str(model.summary())
+        assert_array_equal(other.coef_, model.coef_)
+        assert list(other.feature_names_in_) == ["a", "b", "c"]
+        if hasattr(model, "path_"):
+            assert_array_equal(other.path_.coefs, model.path_.coefs)
+
+
+@every_estimator
+def test_parameters_can_be_read_set_and_cloned(estimator):
+    wanted = {"gamma_0": 1e3, "polish": "swap", "penalty_factor": [1.0, 0.0, np.inf]}
+    model = clone(estimator).set_params(**wanted)
+    assert {name: model.get_params()[name] for name in wanted} == wanted
+    copy = clone(model.fit(*table(30, 3)))
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "coef_")
+    with pytest.raises(ValueError, match="Invalid parameter 'lambda'"):
+        copy.set_params(**{"lambda": 1})
+
+
+def test_in_a_pipeline_and_a_grid_search():
+    X, y = table(60, 4)
+    pipe = make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), SparseStep())
+    search = GridSearchCV(pipe, {"sparsestep__alpha": [0.1, 10.0, 1e4]}, cv=4).fit(X, y)
+    assert search.best_params_ == {"sparsestep__alpha": 10.0}
+    inside = make_pipeline(StandardScaler(), SparseStepCV(10, cv=4)).fit(X, y)
+    # Standardizing twice is standardizing once.
+    assert_allclose(inside.predict(X), SparseStepCV(10, cv=4).fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_with_a_column_transformer_and_a_transformed_target():
+    pandas = pytest.importorskip("pandas")
+    X, y = table(60, 2, noise=0.1)
+    y = y + 4.0 * (np.arange(60) % 3 == 1)
+    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.resize(["u", "v", "w"], 60)})
+    columns = make_column_transformer(
+        (OneHotEncoder(sparse_output=True), ["c"]),
+        (StandardScaler(), ["a", "b"]),
+        sparse_threshold=1.0,
+    )
+    model = make_pipeline(columns, SparseStepIC(alphas=20)).fit(frame, y)
+    assert sp.issparse(columns.fit_transform(frame))
+    assert_allclose(model[-1].coef_, [0, 4, 0, 2, 0], atol=0.3)
+    target = TransformedTargetRegressor(SparseStepCV(10, cv=3), func=np.log, inverse_func=np.exp)
+    positive = np.exp(y / 10)
+    target.fit(X, positive)
+    assert_allclose(
+        target.predict(X), np.exp(SparseStepCV(10, cv=3).fit(X, y / 10).predict(X)), rtol=1e-9
+    )
+
+
+@every_estimator
+def test_selects_columns_for_others(estimator):
+    X, y = table(60, 6)
+    selector = SelectFromModel(clone(estimator), threshold=1e-300).fit(X, y)
+    assert_array_equal(selector.get_support(), clone(estimator).fit(X, y).coef_ != 0)
+    assert 0 < selector.transform(X).shape[1] < 6
+
+
+def test_weights_and_groups_are_routed():
+    X, y = table(60, 4, noise=4.0)
+    weight, groups = np.resize([0.1, 5.0, 1.0], 60), np.resize(np.arange(7), 60)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = (
+            SparseStep().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
+        search = GridSearchCV(asks, {"alpha": [1.0, 30.0]}, cv=3)
+        search.fit(X, y, sample_weight=weight)
+        direct = SparseStep(**search.best_params_).fit(X, y, sample_weight=weight)
+        assert_array_equal(search.best_estimator_.coef_, direct.coef_)
+        assert np.any(direct.coef_ != clone(direct).fit(X, y).coef_)
+
+        model = SparseStepCV(5, cv=GroupKFold(3))
+        pipe = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            model.set_fit_request(sample_weight=True, groups=True),
+        ).fit(X, y, sample_weight=weight, groups=groups)
+        alone = clone(model).fit(StandardScaler().fit_transform(X), y, weight, groups=groups)
+        assert_array_equal(pipe[-1].mse_path_, alone.mse_path_)
+
+        scores = cross_validate(
+            SparseStepIC(alphas=5)
+            .set_fit_request(sample_weight=True)
+            .set_score_request(sample_weight=True),
+            X,
+            y,
+            params={"sample_weight": weight},
+            return_estimator=True,
+            cv=2,
+            error_score="raise",
+        )
+        first = SparseStepIC(alphas=5).fit(X[30:], y[30:], sample_weight=weight[30:])
+        assert_array_equal(scores["estimator"][0].coef_, first.coef_)
+
+
+def test_more_threads_change_nothing():
+    X, y = table(60, 5)
+    one, two = (SparseStepCV(20, cv=5, n_jobs=n).fit(X, y) for n in (None, 2))
+    assert_array_equal(one.mse_path_, two.mse_path_)
+    assert_array_equal(one.coef_, two.coef_)
+
+
+def test_verbose_says_what_was_fitted_and_chosen(capsys):
+    X, y = table(40, 3)
+    SparseStepCV(7, cv=3).fit(X, y)
+    assert capsys.readouterr().out == ""
+    model = SparseStepCV(7, cv=3, verbose=1).fit(X, y)
+    said = capsys.readouterr().out
+    assert f"7 alphas from {model.alphas_[0]:.3g} to {model.alphas_[-1]:.3g}" in said
+    assert f"alpha {model.alpha_:.5g} keeps {np.count_nonzero(model.coef_)} variables" in said
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (SparseStep(alpha=-1.0), "alpha must be finite and not negative; got -1.0"),
+        (SparseStep(alpha=np.nan), "alpha must be finite and not negative; got nan"),
+        (SparseStep(alpha="1"), "alpha must be a number; got '1'"),
+        (SparseStep(alpha=[1.0, 2.0]), "alpha must be a number; got"),
+        (SparseStep(n_nonzero=-1), "n_nonzero must be a whole number of at least 0; got -1"),
+        (SparseStep(n_nonzero=1.5), "n_nonzero must be a whole number"),
+        (SparseStep(n_nonzero=True), "n_nonzero must be a whole number"),
+        (SparseStep(polish="drop"), "polish must be None or 'swap'; got 'drop'"),
+        (SparseStep(solver="fast"), "solver must be 'auto' or 'reference'; got 'fast'"),
+        (SparseStep(gamma_0="big"), "gamma_0 must be a number; got 'big'"),
+        (SparseStep(gamma_step=1.0), "gamma_step must be greater than 1; got 1.0"),
+        (SparseStep(gamma_stop=0.0), "gamma_stop must be positive"),
+        (SparseStep(t_max=0), "t_max must be a whole number of at least 1; got 0"),
+        (SparseStep(t_max=2.5), "t_max must be a whole number of at least 1; got 2.5"),
+        (SparseStep(epsilon=-1.0), "epsilon must not be negative; got -1.0"),
+        (SparseStep(penalty_factor=[1, 1]), "one number for each of the 3 columns"),
+        (
+            SparseStep(penalty_factor=[1, -1, 1]),
+            r"penalty_factor\[1\] is -1.0; it must be 0 or more",
+        ),
+        (SparseStep(penalty_factor=[1, np.nan, 1]), r"penalty_factor\[1\] is nan"),
+        (SparseStep(penalty_factor=["a", 1, 1]), "penalty_factor must be numbers"),
+        (SparseStepCV(alphas=1), "alphas must be a whole number of at least 2; got 1"),
+        (SparseStepCV(alphas="sizes"), "alphas must be how many to try, or a list of numbers"),
+        (SparseStepCV(alphas=[]), "alphas must be how many to try, or a list of numbers"),
+        (SparseStepCV(alphas=[1.0, -2.0]), "alphas must be finite and not negative; got -2.0"),
+        (SparseStepCV(rule="2se"), "rule must be 'min' or '1se'; got '2se'"),
+        (SparseStepIC("cp"), "criterion must be one of aic, bic, ebic, gic; got 'cp'"),
+    ],
+)
+def test_parameters_that_make_no_sense(estimator, words):
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(*table(30, 3))
+
+
+@every_estimator
+def test_weights_that_make_no_sense(estimator):
+    X, y = table(30, 3)
+    for weight, words in [
+        (np.ones(29), r"sample_weight has shape \(29,\) but X has 30 rows"),
+        (-np.ones(30), "sample_weight is -1.0 in row 0"),
+        (np.resize([1.0, np.nan], 30), "sample_weight is nan in row 1"),
+        (["heavy"] * 30, "sample_weight must be numbers"),
+        (np.zeros(30), "weight"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            clone(estimator).fit(X, y, sample_weight=weight)
+
+
+def test_one_weight_for_all_rows():
+    X, y = table(30, 3)
+    weighted = SparseStep(alpha=20.0).fit(X, y, sample_weight=2.0)
+    assert_allclose(weighted.coef_, SparseStep(alpha=10.0).fit(X, y).coef_, rtol=1e-9)
+
+
+def test_errors_of_a_fit_are_those_of_its_predictions():
+    X, y = table(30, 3)
+    model = SparseStep().fit(X, y)
+    errors = squared_errors(X, y, model.coef_, model.intercept_)
+    assert_allclose(model.score(X, y), 1 - errors.sum() / np.sum((y - y.mean()) ** 2), rtol=1e-12)
