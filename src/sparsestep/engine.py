@@ -21,20 +21,19 @@ Inside, problems are in canonical units: columns of unit length, the largest ``|
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from sparsestep.equations import NormalEquations
 from sparsestep.linear import GramFamily, by_gram
 from sparsestep.reference import ridge, sparsestep_reference
 from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
+from sparsestep.threads import one_blas_thread
 
 __all__ = ["solve_all"]
 
@@ -72,7 +71,7 @@ def solve_all(
         return [np.zeros((*eq.alphas.shape, 0)) for eq in equations], 0
     blocks = _blocks(len(equations), m * sum(eq.alphas.size for eq in equations), n_jobs)
     alone = len(blocks) == 1 and m >= _LARGE
-    with nullcontext() if alone else _one_blas_thread():
+    with nullcontext() if alone else one_blas_thread():
         if len(blocks) == 1 or n_jobs == 1:
             results = [_solve_block(equations[i:j], schedule, factor) for i, j in blocks]
         else:
@@ -89,18 +88,6 @@ def _blocks(n_problems: int, size: int, n_jobs: int) -> list[tuple[int, int]]:
     count = min(n_problems, -(-count // n_jobs) * n_jobs if count > 1 else 1)
     ends = [k * n_problems // count for k in range(count + 1)]
     return list(pairwise(ends))
-
-
-@cache
-def _threads() -> Any:
-    """The thread pools of the process; finding them takes longer than a small fit."""
-    return ThreadpoolController()
-
-
-def _one_blas_thread() -> AbstractContextManager[object]:
-    """One thread of the BLAS for each of ours."""
-    limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="blas")
-    return limit
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas", "side_by_side"]
+__all__ = ["one_blas_thread", "side_by_side"]
 
 # Fewer than two tasks for each thread, and fewer than this many, leave threads idle at the end;
 # linear algebra then uses them better.
@@ -31,7 +31,7 @@ def blas() -> Any:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Linear algebra in one thread per caller, as several callers at once are quickest.
 
     The limit holds for the whole process, so the last of overlapping callers lifts it: each lifting
@@ -58,5 +58,5 @@ def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: 
         return [function(task) for task in tasks]
     # NumPy keeps what it does about overflow in the context, which threads do not inherit.
     contexts = [copy_context() for _ in tasks]
-    with _one_blas_thread(), ThreadPoolExecutor(min(threads, len(tasks))) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(min(threads, len(tasks))) as pool:
         return list(pool.map(lambda context, task: context.run(function, task), contexts, tasks))

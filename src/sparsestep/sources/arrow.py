@@ -34,7 +34,7 @@ from sparsestep.sources.blocks import (
 from sparsestep.sources.checks import Columns, choose, comes_from, require_column
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.progress import rows_read
-from sparsestep.threads import blas
+from sparsestep.threads import one_blas_thread
 
 __all__ = ["moments_of"]
 
@@ -83,7 +83,7 @@ def moments_of(
     with (
         rows_read(progress, rows.count() if progress else None) as advance,
         # The batches keep all cores busy by themselves.
-        blas().limit(limits=1),
+        one_blas_thread(),
         ThreadPoolExecutor(threads) as pool,
     ):
         try:
