@@ -70,7 +70,7 @@ _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_feature
         Majorization steps taken.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they had some."""
 
 

@@ -1,0 +1,71 @@
+"""How Sphinx builds these pages; `make docs` runs it."""
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import sparsestep
+
+project = "sparsestep"
+author = "the sparsestep developers"
+project_copyright = author
+version = release = sparsestep.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"
+autosummary_generate = True
+# The docstrings list attributes themselves, and the template the methods.
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "ignore_pattern": r"demo_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sparsestep"
+html_static_path = ["_static"]
+html_css_files = ["sparsestep.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_math_renderer = "mathml"
+
+
+def _inline(writer, node):
+    """A formula within a sentence."""
+    writer.body.append(tex2mathml(node.astext(), as_block=False))
+    raise nodes.SkipNode
+
+
+def _block(writer, node):
+    """A formula on a line of its own."""
+    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Write formulas as MathML: unlike MathJax it needs no script from another site."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
