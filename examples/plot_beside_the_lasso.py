@@ -1,11 +1,12 @@
-"""The path beside the lasso's: the shrinkage that is not there.
-
-The same data, the same folds. Dotted lines are the true coefficients. SparseStep's estimates lie on
-them from the moment a variable enters; the lasso's creep up from zero, and at the alpha that
-predicts best they are still too small, with many variables let in to make up for it.
 """
+The path beside the lasso's
+===========================
 
-import sys
+The same data, the same folds. Dotted lines are the true coefficients. Once the six variables
+that matter are in, SparseStep's estimates lie near them; the lasso's creep up from zero, and at
+the alpha that predicts best they are still too small, with many variables let in to make up for
+it.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +31,4 @@ PathDisplay.from_estimator(model, truth=truth, ax=right)
 left.set_title(f"Lasso: {np.count_nonzero(lasso.coef_)} variables kept, shrunk")
 right.set_title(f"SparseStep: {np.count_nonzero(model.coef_)} variables kept, not shrunk")
 right.set_ylabel("")
-if len(sys.argv) > 1:
-    figure.savefig(sys.argv[1], dpi=110)
-else:
-    plt.show()
+plt.show()
