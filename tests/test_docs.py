@@ -1,0 +1,148 @@
+"""The Python in README.md and in the pages of docs/ runs as it is printed.
+
+The blocks of a page run in order, in one namespace and in an empty folder but for the files that
+`files_of_the_pages` puts there. Blocks with ``>>>`` must print what they say they print. A block in
+a language that is neither run nor known not to be Python is an error, so that none is passed over.
+"""
+
+import doctest
+import os
+import re
+import shutil
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_PYTHON = {"sh", "text", "json", "bibtex", "{include}", "{toctree}"}
+FENCE = re.compile(
+    r"^(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=marks)\s*$", re.M | re.S
+)
+
+
+def fences(page):
+    """Language, text and line number of each fenced block of a page."""
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        language = (found["info"].split() or [""])[0]
+        yield language, found["body"], text.count("\n", 0, found.start("body"))
+
+
+def code(page):
+    """The Python blocks of a page."""
+    return [(body, line) for language, body, line in fences(page) if language == "python"]
+
+
+def run(page, line, body, namespace):
+    """Run one block; errors name the page and its line."""
+    name = str(page.relative_to(ROOT))
+    if ">>>" not in body:
+        exec(compile("\n" * line + body, name, "exec"), namespace)
+        return
+    test = doctest.DocTestParser().get_doctest(body, {}, name, name, line)
+    test.globs = namespace
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    said = []
+    runner.run(test, out=said.append, clear_globs=False)
+    assert runner.failures == 0, "".join(said)
+
+
+def files_of_the_pages(folder):
+    """The tables that the pages read: flats with a price."""
+    rng = np.random.default_rng(0)
+    (folder / "data").mkdir()
+    for file in ("data/0.parquet", "data/1.parquet", "rows.parquet"):
+        size, rooms = rng.normal(100, 20, 200), rng.integers(1, 7, 200)
+        flats = {"size": size, "rooms": rooms, "price": 3 * size + rng.normal(size=200)}
+        pq.write_table(pa.table(flats), folder / file)
+
+
+@contextmanager
+def dask_cluster():
+    """Address of a Dask scheduler with one worker, in this process."""
+    distributed = pytest.importorskip("distributed", reason="needs the extra sparsestep[dask]")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        try:
+            yield cluster.scheduler_address
+        finally:
+            distributed.default_client().close()
+
+
+@contextmanager
+def spark_session():
+    """A Spark session on one core of this machine."""
+    sql = pytest.importorskip("pyspark.sql", reason="needs the extra sparsestep[spark]")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not installed")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        sql.SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def of_page(page):
+    """The page as a parameter, marked if it needs Spark."""
+    needs_spark = any("spark." in body for body, _ in code(page))
+    marks = [pytest.mark.spark] if needs_spark else []
+    return pytest.param(page, marks=marks, id=page.relative_to(ROOT).as_posix())
+
+
+# What Dask and Spark do with pandas is not for these pages to mend.
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index is deprecated")
+@pytest.mark.parametrize("page", [of_page(page) for page in PAGES if code(page)])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
+    files_of_the_pages(tmp_path)
+    # Only addresses are replaced: of a cluster and of a bucket that exist in no test.
+    local = {"s3://bucket/table/": str(tmp_path / "data")}
+    namespace = {"__name__": "page"}
+    with ExitStack() as stack:
+        for body, line in code(page):
+            if "scheduler:8786" in body and "scheduler:8786" not in local:
+                local["scheduler:8786"] = stack.enter_context(dask_cluster())
+            if "spark." in body and "spark" not in namespace:
+                namespace["spark"] = stack.enter_context(spark_session())
+            for address, stand_in in local.items():
+                body = body.replace(address, stand_in)
+            run(page, line, body, namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_each_block_is_run_or_is_not_python(page):
+    text = page.read_text(encoding="utf-8")
+    blocks = list(fences(page))
+    assert 2 * len(blocks) == len(re.findall(r"^\s*(?:`{3,}|~{3,})", text, re.M)), (
+        "a fence is indented or not closed: its block would not run"
+    )
+    others = {language for language, _, _ in blocks} - {"python"}
+    assert others <= NOT_PYTHON
+    loose = FENCE.sub("", text)
+    assert ">>>" not in loose, "an example outside a block would not run"
+
+
+def test_a_wrong_example_fails():
+    page = ROOT / "docs" / "wrong.md"
+    with pytest.raises(AssertionError, match=r'File "docs/wrong.md", line 7'):
+        run(page, 6, ">>> 1 + 1\n3\n", {})
+    with pytest.raises(ZeroDivisionError):
+        run(page, 6, "1 / 0\n", {})
