@@ -35,6 +35,8 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"demo_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
+    # The pictures and what is printed, not what the last line of a block evaluates to.
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
 }
@@ -47,9 +49,15 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
+}
+# A page without pages below it needs no column to list them.
+html_sidebars = {
+    page: []
+    for page in ("index", "choosing_alpha", "any_size", "mathematics", "benchmarks", "contributing")
 }
 html_math_renderer = "mathml"
 
@@ -62,7 +70,7 @@ def _inline(writer, node):
 
 def _block(writer, node):
     """A formula on a line of its own."""
-    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 
