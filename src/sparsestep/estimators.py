@@ -16,9 +16,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.path import Path, fit_path, nearest_sizes
+from sparsestep.path import Path, alphas_of, fit_path, nearest_sizes
 from sparsestep.schedule import Schedule
-from sparsestep.selection import CRITERIA, cross_validate, least_criterion
+from sparsestep.selection import CRITERIA, least_criterion, validation_errors
+from sparsestep.sources.dask import is_dask
+from sparsestep.sources.dask import moments as dask_moments
+from sparsestep.sources.dask import predict as dask_predict
 from sparsestep.splitting import split_moments
 from sparsestep.summary import Summary
 from sparsestep.validation import (
@@ -110,7 +113,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Predictors. Sparse input is not made dense.
+            Predictors. Sparse input is not made dense; a Dask array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; each column gets a model of its own.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -120,6 +123,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         -------
         self
         """
+        if is_dask(X):
+            return self.fit_moments(dask_moments(X, y, sample_weight))
         X, y, weight = self._validated(X, y, sample_weight)
         self._choose(Moments.from_data(X, y, weight, feature_names=self._names()))
         return self
@@ -143,18 +148,21 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """Fit, choose among the fits, and set the attributes."""
         raise NotImplementedError
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Predicted targets of new rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            A Dask array or frame gives a Dask collection, computed when it is asked for.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return dask_predict(self, X)
         X = self._rows(X)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
@@ -542,7 +550,7 @@ class SparseStepCV(_SparseStepBase):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Predictors. Sparse input is not made dense.
+            Predictors. Sparse input is not made dense; a Dask array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; each column gets a model, and an alpha, of its own.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -554,6 +562,9 @@ class SparseStepCV(_SparseStepBase):
         -------
         self
         """
+        if is_dask(X):
+            folds = self._dask_folds(groups)
+            return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         X, y, weight = self._validated(X, y, sample_weight)
         splits = self._splits(X, y, groups)
         whole, train, valid = split_moments(X, y, weight, splits, self._names())
@@ -582,6 +593,15 @@ class SparseStepCV(_SparseStepBase):
         self._cross_validate(whole, leave_one_out(folds), folds)
         return self
 
+    def _dask_folds(self, groups: Any) -> int:
+        """The number of folds; rows on many machines are dealt out at random, not by a splitter."""
+        if groups is not None or not isinstance(self.cv, Integral):
+            raise ValueError(
+                "On Dask collections cv must be a number of folds, and groups are not supported; "
+                "make the folds' moments yourself and call fit_moments for anything else."
+            )
+        return int(self.cv)
+
     def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
         """The splits of `cv`, as index arrays."""
         if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
@@ -599,10 +619,11 @@ class SparseStepCV(_SparseStepBase):
             if fold.weight_sum <= 0:
                 raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
         settings = self._settings(self.n_jobs)
-        fits, _ = fit_path(whole, alphas_wanted(self.alphas), settings)
-        for alphas in fits.alphas:
+        grid = alphas_of(whole, alphas_wanted(self.alphas), settings)
+        for alphas in np.atleast_2d(grid):
             self._say(f"{len(alphas)} alphas from {alphas[0]:.3g} to {alphas[-1]:.3g}")
-        errors = cross_validate(train, valid, fits.alphas, settings)
+        fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
+        errors = validation_errors(partial_fits, valid)
         paths = [Path.of(whole, fits, t) for t in range(len(errors))]
         best = [e.best() for e in errors]
         sparse = [e.best_within_one_se(p.n_nonzero) for e, p in zip(errors, paths, strict=True)]

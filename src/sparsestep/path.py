@@ -12,7 +12,7 @@ from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_g
 from sparsestep.moments import Moments
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
 
-__all__ = ["Path", "PathPoint", "fit_path", "nearest_sizes"]
+__all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 
 Array = NDArray[np.float64]
 
@@ -183,5 +183,9 @@ def fit_path(
     if isinstance(alphas, str):
         fits, missing = fit_every_size(moments, settings)
         return fits, tuple(missing)
-    grid = fit_grid(moments, alphas, settings) if isinstance(alphas, int) else alphas
-    return fit_alphas([moments], grid, settings)[0], ()
+    return fit_alphas([moments], alphas_of(moments, alphas, settings), settings)[0], ()
+
+
+def alphas_of(moments: Moments, alphas: int | Array, settings: Settings) -> Array:
+    """The alphas of an automatic grid of so many, or those given."""
+    return fit_grid(moments, alphas, settings) if isinstance(alphas, int) else alphas

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sparsestep.fitting import Settings, fit_alphas
+from sparsestep.fitting import Fits
 from sparsestep.moments import Moments
 
-__all__ = ["CRITERIA", "CVErrors", "criterion_path", "cross_validate", "least_criterion"]
+__all__ = ["CRITERIA", "CVErrors", "criterion_path", "least_criterion", "validation_errors"]
 
 Array = NDArray[np.float64]
 
@@ -72,16 +72,10 @@ class CVErrors:
         return int(some[np.argmax(mean[some] <= bound)])
 
 
-def cross_validate(
-    train: Sequence[Moments], valid: Sequence[Moments], alphas: Array, settings: Settings
-) -> list[CVErrors]:
-    """The validation errors of each target: fit on each of `train`, judge by its `valid`.
-
-    `alphas` has a row for each target.
-    """
-    fits = fit_alphas(train, alphas, settings)
+def validation_errors(fits: Sequence[Fits], valid: Sequence[Moments]) -> list[CVErrors]:
+    """The errors of each target, of the fits to each training set on what it left out."""
     weights = np.array([fold.weight_sum for fold in valid])
-    n_targets, n_alphas = alphas.shape
+    n_targets, n_alphas = fits[0].alphas.shape
     mse = np.empty((n_targets, n_alphas, len(valid)))
     for k, (fit, fold) in enumerate(zip(fits, valid, strict=True)):
         for t in range(n_targets):
