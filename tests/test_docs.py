@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sparsestep
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_PYTHON = {"sh", "text", "json", "bibtex", "{include}", "{toctree}"}
@@ -138,6 +140,13 @@ def test_each_block_is_run_or_is_not_python(page):
     assert others <= NOT_PYTHON
     loose = FENCE.sub("", text)
     assert ">>>" not in loose, "an example outside a block would not run"
+
+
+def test_the_api_page_lists_the_public_names():
+    listed = re.findall(
+        r"^   (\w+)$", (ROOT / "docs" / "api.rst").read_text(encoding="utf-8"), re.M
+    )
+    assert sorted([*listed, "__version__"]) == sorted(sparsestep.__all__)
 
 
 def test_a_wrong_example_fails():
