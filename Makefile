@@ -27,7 +27,7 @@ docs: .venv/.installed-docs ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 bench: .venv/.installed-dev ## the benchmarks, one after the other
-	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
 exactness: .venv/.installed-dev ## the long comparisons with the literal loop
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m exactness

@@ -15,12 +15,14 @@ import resource
 import subprocess
 import sys
 import threading
+import warnings
 from time import perf_counter
 
 import numpy as np
 import scipy
 import sklearn
 from scipy.linalg import lapack
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoCV
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -181,6 +183,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="leave out the slow rivals")
     parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    # At 500 columns the lasso stops short of convergence, and says so a thousand times.
+    warnings.filterwarnings("ignore", category=ConvergenceWarning)
+    os.environ["PYTHONWARNINGS"] = "ignore"  # for its worker processes
     if options.memory:
         peak_memory()
         return
