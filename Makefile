@@ -33,7 +33,7 @@ exactness: .venv/.installed-dev ## the long comparisons with the literal loop
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m exactness
 
 clean: ## remove the environment and everything generated
-	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/bin/python:

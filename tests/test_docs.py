@@ -103,7 +103,7 @@ def spark_session():
 def of_page(page):
     """The page as a parameter, marked if it needs Spark."""
     needs_spark = any("spark." in body for body, _ in code(page))
-    marks = [pytest.mark.spark] if needs_spark else []
+    marks = [pytest.mark.spark, pytest.mark.slow] if needs_spark else []
     return pytest.param(page, marks=marks, id=page.relative_to(ROOT).as_posix())
 
 
