@@ -32,7 +32,7 @@ every_estimator = pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e
     ("estimator", "check"),
     [
         pytest.param(*pair, id=f"{type(estimator).__name__}-{pair[1].func.__name__}")
-        for estimator in (SparseStep(), SparseStepCV(alphas=20, cv=3), SparseStepIC(alphas=20))
+        for estimator in (SparseStep(), SparseStepCV(alphas=10, cv=3), SparseStepIC(alphas=10))
         for pair in estimator_checks_generator(estimator)
     ],
 )
