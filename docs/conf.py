@@ -50,6 +50,8 @@ html_copy_source = False
 html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
+    # The field for a search would push seven links onto two lines.
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
