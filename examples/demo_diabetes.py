@@ -20,14 +20,14 @@ ALPHAS_SHOWN = 6
 
 def diabetes_with_interactions():
     """The 64 columns, standardized, their names, and the target."""
-    data = load_diabetes(as_frame=True)
+    data = load_diabetes()
     products = PolynomialFeatures(2, include_bias=False)
     X = products.fit_transform(data.data)
-    names = products.get_feature_names_out()
+    names = products.get_feature_names_out(data.feature_names)
     # The square of a variable of two values is the variable itself.
     keep = names != "sex^2"
     X = StandardScaler().fit_transform(X[:, keep])
-    return X, data.target.to_numpy(), np.array([name.replace(" ", "*") for name in names[keep]])
+    return X, data.target, np.array([name.replace(" ", "*") for name in names[keep]])
 
 
 def main():
@@ -47,7 +47,7 @@ def main():
     # The smallest models of the path, and the alpha at which each appears first.
     sizes = np.unique(path.n_nonzero[path.n_nonzero > 0])[:ALPHAS_SHOWN]
     shown = [int(np.flatnonzero(path.n_nonzero == size)[0]) for size in sizes]
-    table = Table(title="What survives as alpha falls (y in standard deviations of each column)")
+    table = Table(title="What survives as alpha falls: effects of one standard deviation")
     table.add_column("variable")
     for i in shown:
         table.add_column(f"alpha {path.alphas[i]:,.0f}", justify="right")

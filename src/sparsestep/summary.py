@@ -49,7 +49,10 @@ class Summary:
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, indexed by variable."""
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas; install it with: pip install pandas") from None
 
         numbers = (self.coef, self.standard_error, self.low, self.high)
         data = dict(zip(self.columns[1:], numbers, strict=True))
