@@ -52,7 +52,7 @@ class Summary:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("to_frame needs pandas; install it with: pip install pandas") from None
+            raise ImportError("to_frame needs pandas: pip install pandas") from None
 
         numbers = (self.coef, self.standard_error, self.low, self.high)
         data = dict(zip(self.columns[1:], numbers, strict=True))
