@@ -19,7 +19,7 @@ solved again with more care, and at last by the literal loop itself.
 Inside, problems are in canonical units: columns of unit length, the largest ``|q_j|`` equal to 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
@@ -72,12 +72,15 @@ def solve_all(
     blocks = _blocks(len(equations), m * sum(eq.alphas.size for eq in equations), n_jobs)
     alone = len(blocks) == 1 and m >= _LARGE
     with nullcontext() if alone else one_blas_thread():
-        if len(blocks) == 1 or n_jobs == 1:
+        if n_jobs == 1:
             results = [_solve_block(equations[i:j], schedule, factor) for i, j in blocks]
         else:
-            with ThreadPoolExecutor(max_workers=min(n_jobs, len(blocks))) as pool:
-                work = (equations[i:j] for i, j in blocks)
-                results = list(pool.map(lambda eqs: _solve_block(eqs, schedule, factor), work))
+            with ThreadPoolExecutor(max_workers=n_jobs) as pool:
+                if len(blocks) == 1:
+                    results = [_solve_block(equations, schedule, factor, pool.map)]
+                else:
+                    work = (equations[i:j] for i, j in blocks)
+                    results = list(pool.map(lambda eqs: _solve_block(eqs, schedule, factor), work))
     coefs = [coef for found, _ in results for coef in found]
     return coefs, max(steps for _, steps in results)
 
@@ -115,10 +118,13 @@ class _Rows:
 
 
 def _solve_block(
-    equations: Sequence[NormalEquations], schedule: Schedule, factor: Array
+    equations: Sequence[NormalEquations],
+    schedule: Schedule,
+    factor: Array,
+    map: Callable[..., Iterable[None]] = map,
 ) -> tuple[list[Array], int]:
     """`solve_all` for problems few enough to be worked on together."""
-    family, todo, back = _canonical(equations, factor)
+    family, todo, back = _canonical(equations, factor, map)
     gammas = schedule.gammas()
     b = np.zeros_like(todo.q)
     steps = 0
@@ -160,7 +166,7 @@ def _literally(S: Array, q: Array, alpha: float, schedule: Schedule, factor: Arr
 
 
 def _canonical(
-    equations: Sequence[NormalEquations], factor: Array
+    equations: Sequence[NormalEquations], factor: Array, map: Callable[..., Iterable[None]]
 ) -> tuple[GramFamily, _Rows, Array]:
     """The family of scaled matrices, the scaled problems, and the scales that map b back."""
     grams, parts = [], []
@@ -188,7 +194,7 @@ def _canonical(
                 (size * inverse)[each],
             )
         )
-    family = GramFamily(grams)
+    family = GramFamily(grams, map)
     gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     ols = by_gram(gram, q, family.P) if family.invertible else np.zeros_like(q)
     empty, stubborn = np.empty(len(gram)), np.zeros(len(gram), dtype=bool)

@@ -14,7 +14,7 @@ together an iteration is one matrix product; its vectors are rows here, as in ``
 The same systems as ``scipy.linalg.solve(S + np.diag(d), q, assume_a="pos")``, one after the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ Floats = NDArray[Any]
 Index = NDArray[np.intp]
 
 # Below this reciprocal condition number single precision is too coarse to iterate in ...
-_SINGLE = 1e-4
+_SINGLE = 1e-6
 # ... and below this the inverse is of no use at all.
 _INVERTIBLE = 1e-9
 # What a column keeps beside nearly collinear ones, where the inverse cannot tell.
@@ -46,9 +46,8 @@ _MILD = 0.1
 _FEWEST_ITERATIONS = 8
 _ITERATIONS_PER_COLUMN = 1 / 6
 _MOST_REFINEMENTS = 6
-# Up to this size a stack of systems is solved in one call of NumPy's.
-_STACKED = 128
-_STACK_BYTES = 1 << 23
+# A stack of systems of this size is factorized in one call.
+_STACK_BYTES = 1 << 20
 # The rate of convergence is measured over this many iterations, and believed up to a point.
 _MEMORY = 4
 _SLOWEST = 0.01
@@ -68,9 +67,12 @@ class GramFamily:
         The smallest eigenvalue of each matrix, roughly (0 if not invertible).
     rcond : ndarray of shape (n_grams,)
         Reciprocal condition number of each matrix, in the 1-norm.
+    map : callable
+        Python's ``map``, or that of a pool of threads: factorizations are shared out by it.
     """
 
-    def __init__(self, grams: Sequence[Array]) -> None:
+    def __init__(self, grams: Sequence[Array], map: Callable[..., Iterable[None]] = map) -> None:
+        self.map = map
         self.S = np.ascontiguousarray(grams, dtype=np.float64)
         n_grams, m, _ = self.S.shape
         self.P = np.empty_like(self.S)
@@ -240,17 +242,20 @@ class _Systems:
         right = scale * self.q
         out = np.empty_like(right)
         m = d.shape[1]
-        stack = max(1, _STACK_BYTES // (8 * m * m)) if m <= _STACKED else 1
-        for low in range(0, len(d), stack):
+        stack = max(1, _STACK_BYTES // (8 * m * m))
+
+        def solve_from(low: int) -> None:
             some = slice(low, low + stack)
             A = self.family.S[self.gram[some]]
             A *= scale[some, :, np.newaxis]
             A *= scale[some, np.newaxis, :]
             A[:, range(m), range(m)] = 1.0
-            if stack > 1:
-                out[some] = np.linalg.solve(A, right[some, :, np.newaxis])[:, :, 0]
-            else:
-                out[low] = _posv(A[0], right[low])
+            # NumPy's Cholesky lets other threads run meanwhile; SciPy's posv does not.
+            for row, factor in enumerate(np.linalg.cholesky(A), start=low):
+                out[row] = lapack.dpotrs(factor.T, right[row], lower=False)[0]
+
+        for _ in self.family.map(solve_from, range(0, len(d), stack)):
+            pass
         out *= scale
         return out
 
