@@ -174,3 +174,11 @@ def test_alpha_zero_is_least_squares_of_least_norm():
     np.testing.assert_allclose(
         engine(S, q, [0.0])[0], np.linalg.pinv(S, hermitian=True) @ q, rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("size_x", [1e-30, 1e-12, 1.0, 1e12, 1e30])
+@pytest.mark.parametrize("size_y", [1e-20, 1.0, 1e20])
+def test_extreme_magnitudes(size_x, size_y):
+    S, q = problem("constant", 80, 6, 2)
+    S, q, alphas = S * size_x**2, q * size_x * size_y, size_y**2 * PAPER_ALPHAS[10::20]
+    compare(S, q, alphas, engine(S, q, alphas))

@@ -135,9 +135,11 @@ def _solve_block(
         literal, todo = [todo.take(~penalized)], todo.take(penalized)
     for rules in (BOLD, CAREFUL):
         if len(todo.slot):
-            rows = _enter(todo, family, gammas, rules)
-            ended, support, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
-            doubtful |= _finish(family, todo, support, ended, gammas, schedule, back, rules)
+            # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                rows = _enter(todo, family, gammas, rules)
+                ended, support, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
+                doubtful |= _finish(family, todo, support, ended, gammas, schedule, back, rules)
             b[todo.slot[~doubtful]] = todo.b[~doubtful]
             todo = todo.take(doubtful)
             steps = max(steps, taken)
@@ -210,13 +212,20 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
         largest = _longest_ridge(rows, family)
     alpha = (rows.alpha / rows.unit).max(axis=1, initial=0.0)
     at, from_zero = late_start(gammas, alpha, largest, family.smallest[rows.gram], rules)
-    if rules is BOLD and family.well_conditioned:
+    if rules is BOLD and family.well_conditioned and _is_moderate(rows, gammas):
         rows = rows.astype(np.float32)
     b = np.where(from_zero[:, np.newaxis], 0, rows.ols)
     error = np.abs(b) * rows.alpha / family.tau[rows.gram].astype(b.dtype)
     error /= (gammas[at] ** 2).astype(b.dtype)[:, np.newaxis] * rows.unit
     stubborn = np.full(len(b), rules is CAREFUL and b.shape[1] <= _SMALL)
     return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at, stubborn=stubborn)
+
+
+def _is_moderate(rows: _Rows, gammas: Array) -> bool:
+    """Whether single precision holds the widths and penalties of the whole schedule."""
+    width = gammas[[0, -1]][:, np.newaxis] ** 2 * [rows.unit.min(), rows.unit.max()]
+    crest = rows.alpha.max() / width
+    return bool(max(width.max(), crest.max()) < 1e35 and width.min() > 1e-35)
 
 
 def _longest_ridge(rows: _Rows, family: GramFamily) -> Array:
