@@ -176,8 +176,8 @@ def test_alpha_zero_is_least_squares_of_least_norm():
     )
 
 
-@pytest.mark.parametrize("size_x", [1e-30, 1e-12, 1.0, 1e12, 1e30])
-@pytest.mark.parametrize("size_y", [1e-20, 1.0, 1e20])
+@pytest.mark.parametrize("size_x", [1e-140, 1e-30, 1e-12, 1.0, 1e12, 1e30, 1e140])
+@pytest.mark.parametrize("size_y", [1e-100, 1e-20, 1.0, 1e20, 1e100])
 def test_extreme_magnitudes(size_x, size_y):
     S, q = problem("constant", 80, 6, 2)
     S, q, alphas = S * size_x**2, q * size_x * size_y, size_y**2 * PAPER_ALPHAS[10::20]

@@ -117,6 +117,8 @@ class _Rows:
         return _Rows(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
+# Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _solve_block(
     equations: Sequence[NormalEquations],
     schedule: Schedule,
@@ -135,11 +137,9 @@ def _solve_block(
         literal, todo = [todo.take(~penalized)], todo.take(penalized)
     for rules in (BOLD, CAREFUL):
         if len(todo.slot):
-            # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                rows = _enter(todo, family, gammas, rules)
-                ended, support, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
-                doubtful |= _finish(family, todo, support, ended, gammas, schedule, back, rules)
+            rows = _enter(todo, family, gammas, rules)
+            ended, support, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
+            doubtful |= _finish(family, todo, support, ended, gammas, schedule, back, rules)
             b[todo.slot[~doubtful]] = todo.b[~doubtful]
             todo = todo.take(doubtful)
             steps = max(steps, taken)
@@ -324,8 +324,7 @@ def _anneal(
 def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
     """Error allowed in a solve: more while the loop soon forgets it, as it does below strain 1."""
     strain = crest.max(axis=1, initial=0.0) / smallest.clip(1e-30)
-    with np.errstate(divide="ignore"):
-        slack = np.maximum(1.0, (rules.patience / strain) ** 3)
+    slack = np.maximum(1.0, (rules.patience / strain) ** 3)
     tolerance: Floats = rules.tolerance * np.sqrt(crest.shape[1]) * slack
     return tolerance.astype(crest.dtype)
 
@@ -372,8 +371,7 @@ def _finish(
     contradicted = np.where(support, leaves, returns)
 
     last = gammas[-1] ** 2 * rows.unit
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
+    pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
     dead = residual * last / (last + rows.alpha)
     visible = np.where(support, pull > 1e-10, dead * back[rows.slot] > 0.5 * schedule.epsilon)
     contradicted |= visible & np.where(support, pull > 1e-5, dead * dead > 1e-9 * last)

@@ -236,8 +236,12 @@ class _Systems:
         return b, error, gave_up
 
     def directly(self) -> Array:
-        """Solve each system by a factorization, scaled to a unit diagonal because d may be huge."""
-        d = self.d.astype(np.float64)
+        """Solve each system by a factorization, scaled to a unit diagonal because d may be huge.
+
+        NaN where some d is beyond the range of floats.
+        """
+        finite = np.isfinite(self.d).all(axis=1, keepdims=True)
+        d = np.where(finite, self.d, 0.0).astype(np.float64)
         scale = 1.0 / np.sqrt(1.0 + d)
         right = scale * self.q
         out = np.empty_like(right)
@@ -257,7 +261,7 @@ class _Systems:
         for _ in self.family.map(solve_from, range(0, len(d), stack)):
             pass
         out *= scale
-        return out
+        return np.where(finite, out, np.nan)
 
     def damping(self) -> Floats:
         """Inverse of the operator's diagonal: the preconditioner."""
