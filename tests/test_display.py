@@ -27,7 +27,7 @@ from sparsestep import (
     SparseStepIC,
     sparsestep_path,
 )
-from sparsestep.display.drawing import plain, spread
+from sparsestep.display.labels import plain, spread
 from sparsestep.reference import sparsestep_reference
 
 TRUTH = np.array([3.0, 0.0, -2.0, 0.0, 1.0, 0.0])

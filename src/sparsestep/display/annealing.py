@@ -16,6 +16,7 @@ from sparsestep.display.checks import (
     positive,
     require_matplotlib,
 )
+from sparsestep.display.labels import plain
 from sparsestep.reference import sparsestep_reference
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class AnnealingDisplay:
             ax,
             [*last[named], *([0.0] if len(dropped) else [])],
             [
-                *(drawing.plain(self.feature_names[j]) for j in named),
+                *(plain(self.feature_names[j]) for j in named),
                 *([f"{len(dropped)} dropped"] if len(dropped) else []),
             ],
             [

@@ -16,7 +16,8 @@ from matplotlib.legend import Legend
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
+
+from sparsestep.display.labels import spread
 
 __all__ = [
     "CYCLE",
@@ -28,8 +29,6 @@ __all__ = [
     "legend",
     "log_axis",
     "own_axes",
-    "plain",
-    "spread",
     "xlabel",
 ]
 
@@ -41,7 +40,6 @@ GREY = "#767676"
 PALE = "#C8C8C8"
 
 _LEADER = 16.0  # points from the edge to a label
-_LONGEST_NAME = 24
 
 
 def own_axes() -> Axes:
@@ -63,15 +61,6 @@ def legend(ax: Axes) -> Legend:
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The axis and, below it, what is marked: a legend would cover lines."""
     ax.set_xlabel("\n".join([name, *notes]))
-
-
-def plain(name: object) -> str:
-    """A variable's name on one line of bounded length."""
-    text = " ".join(str(name).split())
-    if len(text) <= _LONGEST_NAME:
-        return text
-    half = (_LONGEST_NAME - 1) // 2
-    return f"{text[:half]}…{text[-half:]}"
 
 
 def log_axis(ax: Axes, left: float, right: float) -> None:
@@ -131,20 +120,6 @@ def label_edge(
         ax.add_artist(_KeepApart(labels))
         _take_room(ax, labels)
     return labels
-
-
-def spread(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:
-    """Positions nearest to `wanted`, in their order, at least `gap` apart, from `low` to `high`.
-
-    With the wanted positions sorted and ``z_i = p_i - i * gap``, "at least gap apart" says that z
-    does not decrease, so the least squares answer is an isotonic regression, clipped to the ends.
-    """
-    order = np.argsort(wanted, kind="stable")
-    steps = gap * np.arange(len(wanted))
-    z = isotonic_regression(wanted[order] - steps).x
-    positions = np.empty(len(wanted))
-    positions[order] = np.clip(z, low, high - steps[-1]) + steps
-    return positions
 
 
 class _KeepApart(Artist):

@@ -19,6 +19,7 @@ from sparsestep.display.checks import (
     positive,
     require_matplotlib,
 )
+from sparsestep.display.labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -293,7 +294,7 @@ class PathDisplay:
         self.labels_ = drawing.label_edge(
             ax,
             [coefs[j, -1] for j in named],
-            [drawing.plain(self.feature_names[j]) for j in named],
+            [plain(self.feature_names[j]) for j in named],
             [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
         )
         self.ax_, self.figure_ = ax, ax.figure
