@@ -2,6 +2,7 @@
 
 from sparsestep.display import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
 from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.model_file import load_model, save_model
 from sparsestep.moments import Moments
 from sparsestep.path import Path
 from sparsestep.sources import read_moments
@@ -19,6 +20,8 @@ __all__ = [
     "SparseStepCV",
     "SparseStepIC",
     "__version__",
+    "load_model",
     "read_moments",
+    "save_model",
     "sparsestep_path",
 ]

@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from sparsestep.fingerprint import Fingerprint
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
@@ -320,6 +321,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     ) -> None:
         """Set the attributes of a fitted model from (coef, intercept, alpha) of each target."""
         coefs, intercepts, alphas = (np.array(part) for part in zip(*chosen, strict=True))
+        self._fingerprint = Fingerprint.of(moments)
         self._records = []
         for t, coef in enumerate(coefs):
             one = moments.target(t)

@@ -1,0 +1,357 @@
+"""A model file gives back the same model, and nothing else is taken for one."""
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import ShuffleSplit
+
+from sparsestep import (
+    SparseStep,
+    SparseStepCV,
+    SparseStepIC,
+    load_model,
+    save_model,
+    sparsestep_path,
+)
+from sparsestep.model_document import checksum
+from sparsestep.model_file import ModelFileError, document_of, estimator_of, read_document
+
+X, Y = load_diabetes(return_X_y=True, as_frame=True)
+TWO = np.column_stack([Y, np.random.default_rng(0).permutation(Y)])
+
+MODELS = {
+    "alpha": lambda: SparseStep(alpha=1e5).fit(X, Y),
+    "size": lambda: SparseStep(n_nonzero=3, penalty_factor=[np.inf] + [1.0] * 9).fit(X, Y),
+    "no names": lambda: SparseStep(alpha=1e5, fit_intercept=False).fit(X.to_numpy(), Y),
+    "nothing": lambda: SparseStep(alpha=1e12).fit(X, Y),
+    "saturated": lambda: SparseStep(alpha=0.0).fit(X[:5], Y[:5]),
+    "constant target": lambda: SparseStep().fit(X, np.ones(len(Y))),
+    "cv": lambda: SparseStepCV(rule="1se", cv=5).fit(X, Y),
+    "one split": lambda: SparseStepCV(cv=ShuffleSplit(1, random_state=0)).fit(X, Y),
+    "given alphas": lambda: SparseStepCV(alphas=np.array([3e5, 1e5])).fit(X, Y),
+    "two targets": lambda: SparseStepCV(cv=3, alphas=20).fit(X, TWO),
+    "bic": lambda: SparseStepIC().fit(X, Y, sample_weight=np.arange(len(Y)) % 3),
+    "one column of targets": lambda: SparseStepIC("gic", alphas=30).fit(X, TWO[:, :1]),
+}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: make() for name, make in MODELS.items()}
+
+
+def same(a, b):
+    """Whether two values of attributes are equal, bit by bit but for the sign of zero."""
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if hasattr(a, "__dataclass_fields__"):
+        return all(same(x, vars(b)[name]) for name, x in vars(a).items())
+    if isinstance(a, np.ndarray):
+        equal_nan = a.dtype.kind == "f"
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=equal_nan)
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_comes_back_exactly(models, name, tmp_path):
+    model = models[name]
+    save_model(model, tmp_path / "model.json")
+    back = load_model(tmp_path / "model.json")
+    assert type(back) is type(model)
+    parameters = set(model.get_params())
+    for attribute, value in vars(model).items():
+        if attribute not in parameters:
+            assert same(value, getattr(back, attribute)), attribute
+    assert set(vars(model)) == set(vars(back))
+    given_x = X if hasattr(model, "feature_names_in_") else X.to_numpy()
+    assert np.array_equal(back.predict(given_x), model.predict(given_x))
+    for target in range(len(model._records)):
+        assert str(back.summary(level=0.9, target=target)) == str(
+            model.summary(level=0.9, target=target)
+        )
+    if model._flat_y:
+        assert back.score(given_x, Y) == model.score(given_x, Y)
+    assert os.listdir(tmp_path) == ["model.json"]
+
+
+@pytest.mark.parametrize("name", ["size", "cv", "given alphas", "bic"])
+def test_the_parameters_come_back(models, name, tmp_path):
+    save_model(models[name], tmp_path / "model.json")
+    back = load_model(tmp_path / "model.json").get_params()
+    for parameter, value in models[name].get_params().items():
+        assert np.array_equal(back[parameter], value), parameter
+    # The parameters are of use: the model can be fitted again.
+    again = clone(load_model(tmp_path / "model.json")).fit(X, Y)
+    if name != "bic":
+        assert np.array_equal(again.coef_, models[name].coef_)
+
+
+def test_saving_what_was_loaded_gives_the_same_document(models):
+    for model in models.values():
+        first = document_of(model)
+        text = json.loads(json.dumps(first))
+        assert text == first
+        if not hasattr(model, "cv") or isinstance(model.cv, int):
+            assert document_of(estimator_of(first)) == first
+
+
+def test_what_the_document_says(models, tmp_path):
+    save_model(
+        models["cv"],
+        tmp_path / "m.json",
+        target="progression",
+        source="patients.csv",
+        weight="w",
+        one_hot={"centre": (["A", "B"], ["bmi"])},
+        rows_dropped=3,
+        seed=7,
+    )
+    document = read_document(tmp_path / "m.json")
+    question = document["question"]
+    assert question["source"] == "patients.csv"
+    assert question["target"] == ["progression"]
+    assert question["features"] == list(X.columns)
+    assert (question["rows"], question["rows_dropped"], question["seed"]) == (442, 3, 7)
+    assert question["choice"] == {
+        "by": "cv",
+        "folds": 5,
+        "rule": "1se",
+        "criterion": None,
+        "size": None,
+    }
+    assert question["one_hot"] == [
+        {"column": "centre", "categories": ["A", "B"], "features": ["bmi"]}
+    ]
+    np.testing.assert_allclose(document["data"]["mean"], X.mean(), atol=1e-15)
+    np.testing.assert_allclose(document["data"]["deviation"], X.std(ddof=0), rtol=1e-12)
+    np.testing.assert_allclose(document["data"]["target_mean"], Y.mean())
+    np.testing.assert_allclose(document["data"]["target_deviation"], Y.std(ddof=0))
+    (target,) = document["targets"]
+    frame = models["cv"].summary().to_frame()
+    for j, low, high in zip(target["kept"], target["low"], target["high"], strict=True):
+        assert frame.loc[X.columns[j], "2.5 %"] == low
+        assert frame.loc[X.columns[j], "97.5 %"] == high
+    assert target["path"]["alphas"][target["index"]] == models["cv"].alpha_
+    assert [warned["kind"] for warned in document["warnings"]] == ["rows dropped"]
+    assert "3 of 445 rows" in document["warnings"][0]["text"]
+
+
+def test_a_path_can_be_saved_with_a_model_that_has_none(models, tmp_path):
+    path = sparsestep_path(X, Y, alphas="sizes")
+    save_model(models["alpha"], tmp_path / "m.json", model_path=path)
+    table = read_document(tmp_path / "m.json")["targets"][0]["path"]
+    assert table["n_nonzero"] == list(range(11))
+    assert load_model(tmp_path / "m.json").alpha_ == 1e5
+
+
+def test_warnings():
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((200, 5))
+    Z[:, 3] = Z[:, 0] + 1e-3 * rng.standard_normal(200)
+    Z[:, 4] = 7.0
+    y = Z[:, 0] + Z[:, 1] + rng.standard_normal(200)
+    model = SparseStepCV(alphas=[30.0, 20.0]).fit(Z, y)
+    warnings = {warned["kind"]: warned["text"] for warned in document_of(model)["warnings"]}
+    assert set(warnings) == {"alpha at the end", "collinear", "constant"}
+    exact = np.corrcoef(Z[:, 0], Z[:, 3])[0, 1]
+    assert f"'x0' and 'x3', {exact:.4f}" in warnings["collinear"]
+    assert "'x4'" in warnings["constant"]
+    nothing = document_of(SparseStep(alpha=1e9).fit(Z[:, :2], y))["warnings"]
+    assert [warned["kind"] for warned in nothing] == ["nothing kept"]
+
+
+def test_collinear_pairs_are_found_in_any_block():
+    rng = np.random.default_rng(2)
+    base = rng.standard_normal((300, 30))
+    Z = np.hstack([base, rng.standard_normal((300, 600)), -2.0 * base + 0.01])
+    data = document_of(SparseStep(alpha=1e9).fit(Z, base[:, 0]))["data"]
+    assert data["n_collinear"] == 30
+    assert len(data["collinear"]) == 20
+    assert all(pair["second"] == pair["first"] + 630 for pair in data["collinear"])
+    np.testing.assert_allclose([pair["correlation"] for pair in data["collinear"]], -1.0)
+
+
+def test_a_hundred_variables_fit_in_a_megabyte(tmp_path):
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((400, 100))
+    save_model(SparseStepCV().fit(Z, Z[:, 0] + rng.standard_normal(400)), tmp_path / "m.json")
+    assert (tmp_path / "m.json").stat().st_size < 1_000_000
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_any_model_comes_back(data):
+    n, m = data.draw(st.integers(2, 8)), data.draw(st.integers(1, 4))
+    number = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda v: round(v, 3))
+    values = data.draw(st.lists(number, min_size=n * (m + 1), max_size=n * (m + 1)))
+    table = np.array(values).reshape(n, m + 1)
+    kind = data.draw(st.sampled_from(["alpha", "cv", "ic"]))
+    model = {
+        "alpha": lambda: SparseStep(alpha=data.draw(st.floats(0, 1e9))),
+        "cv": lambda: SparseStepCV(alphas=7, cv=2, rule=data.draw(st.sampled_from(["min", "1se"]))),
+        "ic": lambda: SparseStepIC(data.draw(st.sampled_from(["aic", "bic", "ebic", "gic"]))),
+    }[kind]().fit(table[:, 1:], table[:, 0])
+    document = json.loads(json.dumps(document_of(model), allow_nan=False))
+    back = estimator_of(document)
+    assert same(model.coef_, back.coef_)
+    assert np.array_equal(back.predict(table[:, 1:]), model.predict(table[:, 1:]))
+    assert str(back.summary()) == str(model.summary())
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def file(models, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    save_model(models["cv"], path, one_hot={"centre": (["A", "B"], ["bmi"])})
+    return path
+
+
+@given(st.data())
+def test_no_damaged_byte_goes_unnoticed(file, tmp_path_factory, data):
+    intact = file.read_bytes()
+    at = data.draw(st.integers(0, len(intact) - 1))
+    by = data.draw(st.integers(0, 255))
+    what = data.draw(st.sampled_from(["replace", "insert", "cut"]))
+    damaged = {
+        "replace": intact[:at] + bytes([by]) + intact[at + 1 :],
+        "insert": intact[:at] + bytes([by]) + intact[at:],
+        "cut": intact[:at],
+    }[what]
+    path = file.with_name("damaged.json")
+    path.write_bytes(damaged)
+    try:
+        document = read_document(path)
+    except ModelFileError as error:
+        assert str(error).startswith(str(path))
+        assert "\n" not in str(error)
+    else:
+        # Only what JSON does not distinguish may pass: white space, and how a number is written.
+        assert document == read_document(file)
+
+
+def changed(file, *keys, to=None, seal=True):
+    """The document with one field replaced, or removed, and a checksum that fits."""
+    document = json.loads(file.read_text())
+    place = document
+    for key in keys[:-1]:
+        place = place[key]
+    if to is None:
+        del place[keys[-1]]
+    else:
+        place[keys[-1]] = to
+    if seal:
+        document["checksum"] = checksum(document)
+    return json.dumps(document)
+
+
+T = ("targets", 0)
+WRONG = {
+    "newer": (lambda f: changed(f, "schema", to=2), "newer than 1.*update sparsestep"),
+    "foreign": (lambda f: json.dumps({"format": "another", "schema": 1}), "not a model file"),
+    "a list": (lambda f: "[1, 2]", "not a model file"),
+    "empty": (lambda f: "", "not a model file"),
+    "text": (lambda f: "a,b,c\n1,2,3\n", "not a model file"),
+    "cut": (lambda f: f.read_text()[:5000], "cut short or damaged"),
+    "NaN": (lambda f: f.read_text().replace('"n_iter": ', '"n_iter": NaN, "x": '), "holds NaN"),
+    "infinity": (lambda f: f.read_text().replace("442.0", "1e999"), "weight_sum is inf"),
+    "a huge integer": (lambda f: f.read_text().replace("442.0", "1" * 400), "finite number"),
+    "twice": (lambda f: f.read_text().replace("{\n", '{\n"schema": 1,\n', 1), "a field twice"),
+    "nested": (lambda f: "{" + '"a":[' * 100_000, "cut short or damaged"),
+    "schema 0": (lambda f: changed(f, "schema", to=0), "its schema is 0"),
+    "schema text": (lambda f: changed(f, "schema", to="1"), "its schema is '1'"),
+    "schema true": (lambda f: changed(f, "schema", to=True), "its schema is True"),
+    "checksum": (lambda f: changed(f, *T, "intercept", to=1.5, seal=False), "checksum"),
+    "missing": (lambda f: changed(f, *T, "coef"), r"it has no targets\[0\].coef"),
+    "unknown": (lambda f: changed(f, "more", to=1), "the unknown field more"),
+    "estimator": (lambda f: changed(f, "estimator", to="os.system"), "estimator is 'os.system'"),
+    "wrong estimator": (lambda f: changed(f, "estimator", to="SparseStepIC"), "settings"),
+    "setting": (lambda f: changed(f, "settings", "rule", to="max"), "settings.rule is 'max'"),
+    "boolean": (lambda f: changed(f, "n_iter", to=True), "n_iter is True, not a whole number"),
+    "text for number": (lambda f: changed(f, *T, "alpha", to="5"), "alpha is '5', not a finite"),
+    "number for text": (lambda f: changed(f, *T, "how", to=5), "how is 5, not text"),
+    "not a list": (lambda f: changed(f, *T, "coef", to=5.0), "coef is 5.0, not a list"),
+    "not an object": (lambda f: changed(f, "data", to=[]), r"data is \[\], not an object"),
+    "in a list": (lambda f: changed(f, *T, "path", "rss", 3, to="x"), r"path.rss\[3\] is 'x'"),
+    "length": (lambda f: changed(f, *T, "coef", to=[1.0]), "coef has 1 entries instead of"),
+    "path": (lambda f: changed(f, *T, "path", "rss", 0), "rss has 100 entries instead of 101"),
+    "folds": (lambda f: changed(f, *T, "cv", "mse", 3, to=[1.0]), r"mse\[3\] has 1 entries"),
+    "no path": (lambda f: changed(f, *T, "cv", to=5), "cv is 5, not an object or null"),
+    "index": (lambda f: changed(f, *T, "index", to=101), "index is 101 on a path of 101"),
+    "column": (lambda f: changed(f, *T, "kept", 0, to=-1), "a column that is not there"),
+    "order": (lambda f: changed(f, *T, "kept", 0, to=9), "names a column|not ascending"),
+    "alphas": (lambda f: changed(f, *T, "path", "alphas", 0, to=1.0), "alphas do not fall"),
+    "sizes": (lambda f: changed(f, *T, "path", "n_nonzero", 0, to=4), "n_nonzero"),
+    "alpha_min": (lambda f: changed(f, *T, "cv", "alpha_min", to=4.0), "not on the path"),
+    "level": (lambda f: changed(f, *T, "level", to=95.0), "level is 95"),
+    "name": (lambda f: changed(f, *T, "name", to="z"), r"not question.target\[0\]"),
+    "mean": (lambda f: changed(f, "data", "mean", 0), "mean has 9 entries instead of 10"),
+    "rows": (lambda f: changed(f, "data", "rows", to=7), "contradict"),
+    "deviation": (lambda f: changed(f, "data", "deviation", 0, to=-1.0), "is negative"),
+    "one-hot": (
+        lambda f: changed(f, "question", "one_hot", 0, "features", 0, to="z"),
+        "'z', which is no feature",
+    ),
+    "categories": (
+        lambda f: changed(f, "question", "one_hot", 0, "categories", to=["A", "A"]),
+        "has a name twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_model_is_refused(file, tmp_path, case):
+    content, message = WRONG[case]
+    path = tmp_path / "wrong.json"
+    path.write_text(content(file))
+    with pytest.raises(ModelFileError, match=message) as refused:
+        load_model(path)
+    assert str(refused.value).startswith(f"{path} ")
+    assert "\n" not in str(refused.value)
+
+
+def test_other_files_are_refused(file, tmp_path):
+    (tmp_path / "a.pickle").write_bytes(pickle.dumps(LinearRegression()))
+    with pytest.raises(ModelFileError, match="not a model file"):
+        load_model(tmp_path / "a.pickle")
+    (tmp_path / "b.json").write_bytes(b'{"format": "\xff"}')
+    with pytest.raises(ModelFileError, match="damaged"):
+        load_model(tmp_path / "b.json")
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "none.json")
+
+
+def test_only_fitted_models_of_ours_are_saved(models, tmp_path):
+    with pytest.raises(TypeError, match="not LinearRegression"):
+        save_model(LinearRegression().fit(X, Y), tmp_path / "m.json")
+    with pytest.raises(ValueError, match="not fitted"):
+        save_model(SparseStep(), tmp_path / "m.json")
+    with pytest.raises(ValueError, match="has 1 targets; target has 2 names"):
+        save_model(models["cv"], tmp_path / "m.json", target=["a", "b"])
+    with pytest.raises(FileNotFoundError, match=r"The folder .*none.* does not exist"):
+        save_model(models["cv"], tmp_path / "none" / "m.json")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_write_that_fails_leaves_the_old_file(models, tmp_path, monkeypatch):
+    path = tmp_path / "m.json"
+    save_model(models["alpha"], path)
+    before = path.read_bytes()
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        save_model(models["cv"], path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["m.json"]
