@@ -1,0 +1,188 @@
+"""Where a method wins: maps over m, sparsity, signal-to-noise ratio and correlation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from sparsestep.study.analysis import Analysis, Ranking
+from sparsestep.study.canvas import COLOURS, GREY, INK, LETTERS, PALE, blank
+from sparsestep.study.ranks import SETTING
+from sparsestep.study.results import CORRELATIONS, METHODS
+
+__all__ = ["level_map", "levels_of", "winner_map", "winners_of"]
+
+_GAP = 0.25  # between groups of cells, in cells
+_NAMES = {"m": "m", "sparsity": "sparsity %", "snr": "SNR", "correlation": "correlation"}
+
+
+def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
+    """The methods with the best rank in each setting, over its replicates."""
+    keys = [settings.loc[ranking.ranks.index, name] for name in SETTING]
+    sums = ranking.ranks.groupby(keys).sum()
+    best = sums.eq(sums.min(axis=1), axis=0)
+    return {setting: [m for m in METHODS if row[m]] for setting, row in best.iterrows()}
+
+
+def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
+    """Who is best where: a cell per setting in the colour of the method, or methods, that win."""
+    winners = winners_of(ranking, analysis.settings)
+    ms, sparsities, snrs, correlations = (_levels(analysis.settings, name) for name in SETTING)
+    columns = {
+        (snr, zeta): place + group * _GAP
+        for group, snr in enumerate(snrs)
+        for place, zeta in enumerate(sparsities, start=group * len(sparsities))
+    }
+    rows = {
+        (correlation, m): place + group * _GAP
+        for group, correlation in enumerate(correlations)
+        for place, m in enumerate(ms, start=group * len(ms))
+    }
+    width, height = max(columns.values()) + 1, max(rows.values()) + 1
+    cell, left, right, top, bottom = 0.4, 0.75, 0.1, 0.35, 0.85  # inches
+    cell_height = 0.26
+    size = left + cell * width + right, top + cell_height * height + bottom
+    figure = blank(*size)
+    ax = figure.add_axes(
+        (
+            left / size[0],
+            bottom / size[1],
+            cell * width / size[0],
+            cell_height * height / size[1],
+        )
+    )
+    ax.set_xlim(0, width)
+    ax.set_ylim(height, 0)
+    for (m, zeta, snr, correlation), best in winners.items():
+        _cell(ax, columns[snr, zeta], rows[correlation, m], best)
+    ax.set_xticks([x + 0.5 for x in columns.values()], [f"{zeta:g}" for _, zeta in columns])
+    ax.set_yticks([y + 0.5 for y in rows.values()], [f"{m:g}" for _, m in rows])
+    ax.tick_params(length=0, labelsize=8)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    for group, snr in enumerate(snrs):
+        x = group * (len(sparsities) + _GAP) + len(sparsities) / 2
+        ax.text(x, -0.25, f"SNR {snr:g}", ha="center", va="bottom")
+    for group, correlation in enumerate(correlations):
+        y = group * (len(ms) + _GAP) + len(ms) / 2
+        x = -(left - 0.14) / cell
+        ax.text(x, y, correlation, ha="center", va="center", rotation=90, fontsize=8.5)
+    ax.text(-0.15, -0.25, "m", ha="right", va="bottom")
+    ax.set_xlabel("sparsity: percent of the coefficients that are zero", fontsize=8.5, labelpad=2)
+    _key(figure, left, 0.12, size)
+    return figure
+
+
+def _cell(ax: Axes, x: float, y: float, best: list[str]) -> None:
+    """One setting: a stripe for each winner, with its letter while there is room."""
+    pad = 0.04
+    if len(best) == len(METHODS):
+        ax.add_patch(Rectangle((x + pad, y + pad), 1 - 2 * pad, 1 - 2 * pad, color=PALE, lw=0))
+        ax.text(x + 0.5, y + 0.52, "=", ha="center", va="center", fontsize=8, color=INK)
+        return
+    stripe = (1 - 2 * pad) / len(best)
+    for place, method in enumerate(best):
+        start = x + pad + place * stripe
+        ax.add_patch(Rectangle((start, y + pad), stripe, 1 - 2 * pad, color=COLOURS[method], lw=0))
+        ax.text(
+            start + stripe / 2,
+            y + 0.52,
+            LETTERS[method],
+            ha="center",
+            va="center",
+            fontsize=8 if len(best) < 4 else 6,
+            color="black" if method in ("Ridge", "Lasso", "MC+", "OLS") else "white",
+        )
+
+
+def _key(figure: Figure, left: float, bottom: float, size: tuple[float, float]) -> None:
+    """What the colours and letters stand for; in inches from the left and from below."""
+    side = 0.16
+    entries = {f"{method} ({LETTERS[method]})": COLOURS[method] for method in METHODS}
+    for text, colour in {**entries, "all six tie": PALE}.items():
+        figure.add_artist(
+            Rectangle(
+                (left / size[0], bottom / size[1]),
+                side / size[0],
+                side / size[1],
+                transform=figure.transFigure,
+                facecolor=colour,
+                linewidth=0,
+            )
+        )
+        label = figure.text(
+            (left + side + 0.05) / size[0],
+            (bottom + side / 2) / size[1],
+            text,
+            va="center_baseline",
+            fontsize=7.5,
+            color=GREY,
+        )
+        left += side + 0.26 + label.get_window_extent().width / figure.dpi
+
+
+def levels_of(ranking: Ranking, settings: pd.DataFrame) -> pd.DataFrame:
+    """Average ranks at each level of m, sparsity, signal-to-noise ratio and correlation."""
+    tables = {
+        name: ranking.ranks.groupby(settings[name]).mean().reindex(_levels(settings, name))
+        for name in SETTING
+    }
+    return pd.concat(tables, names=["factor", "level"])
+
+
+def level_map(analysis: Analysis) -> Figure:
+    """Average ranks of all methods on all measures, level by level."""
+    tables = {
+        column: levels_of(ranking, analysis.settings)
+        for column, ranking in analysis.rankings.items()
+    }
+    index = next(iter(tables.values())).index
+    factors = [factor for factor, _ in index]
+    offset = np.cumsum([0, *(a != b for a, b in pairwise(factors))]) * _GAP
+    heights = np.arange(len(index)) + offset
+    figure = blank(8.6, 1.05 + 0.235 * (heights[-1] + 1), constrained=True)
+    cmap = colormaps["cividis_r"]
+    axes = figure.subplots(1, len(tables), squeeze=False)[0]
+    for ax, (column, table) in zip(axes, tables.items(), strict=True):
+        for y, averages in zip(heights, table.to_numpy(), strict=True):
+            for x, average in enumerate(averages):
+                shade = cmap((average - 1) / (len(METHODS) - 1))
+                ax.add_patch(Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, color=shade, lw=0))
+                ax.text(
+                    x + 0.5,
+                    y + 0.53,
+                    f"{average:.1f}",
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="black" if np.dot(shade[:3], (0.3, 0.6, 0.1)) > 0.45 else "white",
+                )
+        ax.set_xlim(0, len(METHODS))
+        ax.set_ylim(heights[-1] + 1, 0)
+        ax.set_xticks(np.arange(len(METHODS)) + 0.5, METHODS, rotation=90)
+        ax.tick_params(length=0, labelsize=8)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        ax.set_title(analysis.rankings[column].measure.title, fontsize=9.5)
+        ax.set_yticks([])
+    axes[0].set_yticks(heights + 0.5, [_level_name(factor, level) for factor, level in index])
+    return figure
+
+
+def _levels(settings: pd.DataFrame, name: str) -> list[Any]:
+    """The levels of a factor that the study has, in order."""
+    found = set(settings[name])
+    if name == "correlation":
+        return [level for level in CORRELATIONS if level in found]
+    return sorted(found)
+
+
+def _level_name(factor: str, level: Any) -> str:
+    return level if factor == "correlation" else f"{_NAMES[factor]} {level:g}"
