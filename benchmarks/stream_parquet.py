@@ -141,8 +141,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cold", action="store_true")
-    parser.add_argument("--one", choices=["dataset", "batches", "cv"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--one", choices=["make", "dataset", "batches", "cv"], help=argparse.SUPPRESS
+    )
     arguments = parser.parse_args()
+    if arguments.one == "make":
+        make(arguments.folder, arguments.rows, arguments.columns, arguments.format)
+        return
     if arguments.one is not None:
         folder, form = str(arguments.folder), arguments.format
         if arguments.one == "cv":
@@ -159,7 +164,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        make(folder, arguments.rows, arguments.columns, arguments.format)
+        # In a process of its own: a child's peak begins at what its parent has in use.
+        options = [f"--{name}={getattr(arguments, name)}" for name in ("rows", "columns", "format")]
+        command = [sys.executable, __file__, "--one=make", f"--folder={folder}", *options]
+        subprocess.run(command, check=True)
         table(folder, arguments.format, arguments.repeats, arguments.cold)
 
 

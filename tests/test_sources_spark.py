@@ -34,6 +34,7 @@ def spark():
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+        .config("spark.sql.shuffle.partitions", "2")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
@@ -75,6 +76,31 @@ def test_partitions_are_merged_empty_ones_too(spark, frame, table):
     assert max(sizes) - min(sizes) <= 7
     few = spark.createDataFrame([(1.0, 2.0), (2.0, 3.0)], "x double, y double").repartition(6)
     assert read_moments(few, "y").n_samples == 2
+
+
+def test_many_partitions_are_merged_on_the_executors(frame, table, monkeypatch):
+    many = frame.repartition(5)
+    at_once = read_moments(many, "y", features=FEATURES, folds=3)
+    collected = []
+    plain = type(frame).collect
+    monkeypatch.setattr(
+        type(frame), "collect", lambda self: collected.append(plain(self)) or collected[-1]
+    )
+    monkeypatch.setattr("sparsestep.sources.spark.GROUP_BYTES", 0)
+    in_rounds = read_moments(many, "y", features=FEATURES, folds=3)
+    # Two by two, five partitions become one: a row for each fold, and one for the counts.
+    assert len(collected[0]) == 3 + 1
+    for one, other in zip(at_once, in_rounds, strict=True):
+        assert one.n_samples == other.n_samples
+        np.testing.assert_allclose(one.xtx, other.xtx, rtol=1e-12)
+    assert_moments(sum(in_rounds[1:], in_rounds[0]), expected(table))
+
+    holes = many.selectExpr("if(w < 1, null, y) as y", *FEATURES)
+    with pytest.raises(ValueError, match=r"^Column 'y' has a missing value in row \d+ .*partition"):
+        read_moments(holes, "y")
+    with pytest.warns(DroppedRowsWarning, match=r"of 1000 rows .*in 'y'\)"):
+        kept = read_moments(holes, "y", drop_missing=True)
+    assert kept.n_samples == np.count_nonzero(table["w"].to_numpy() >= 1)
 
 
 def test_bad_values_and_columns(spark):

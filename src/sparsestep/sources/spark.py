@@ -1,4 +1,8 @@
-"""Spark frames: moments of each partition on its executor, as bytes, merged on the driver."""
+"""Spark frames: moments of each partition on its executor, merged on their way to the driver.
+
+Few partitions go to the driver as they are. Of many, neighbours are merged on the executors first,
+round after round, so that the driver's share does not grow with their number.
+"""
 
 import os
 import tempfile
@@ -18,6 +22,9 @@ SCHEMA = (
     "part int, fold int, moments binary, rows bigint, dropped bigint, missing map<string,bigint>, "
     "error string"
 )
+# The driver takes the moments of all partitions if they are no more than this, and an executor
+# merges so much in one call.
+GROUP_BYTES = 256 << 20
 
 
 def moments_of(
@@ -48,14 +55,15 @@ def moments_of(
     run = _partition_function(columns, folds, seed, drop_missing)
     sums = FoldSums(1 if folds is None else folds)
     counts = RowCounts()
-    rows = sorted(frame.mapInArrow(run, SCHEMA).collect(), key=lambda row: (row.part, row.fold))
-    for row in rows:
+    rows = frame.mapInArrow(run, SCHEMA)
+    partitions, size = frame.rdd.getNumPartitions(), 8 * len(columns.features) ** 2
+    if partitions * (folds or 1) * size > GROUP_BYTES:
+        rows = _merged(rows, partitions, max(GROUP_BYTES // size, 2), functions)
+    for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
         if row.error is not None:
             raise ValueError(row.error)
         if row.moments is None:
-            counts.rows += row.rows
-            counts.dropped += row.dropped
-            counts.missing.update(Counter(row.missing))
+            counts.add(_counts(row))
         else:
             parts: list[Moments | None] = [None] * (1 if folds is None else folds)
             parts[row.fold] = _from_bytes(bytes(row.moments))
@@ -88,21 +96,9 @@ def _partition_function(
         context = TaskContext.get()
         assert context is not None
         part = context.partitionId()
-        schema = pa.schema(
-            [
-                ("part", pa.int32()),
-                ("fold", pa.int32()),
-                ("moments", pa.binary()),
-                ("rows", pa.int64()),
-                ("dropped", pa.int64()),
-                ("missing", pa.map_(pa.string(), pa.int64())),
-                ("error", pa.string()),
-            ]
-        )
 
         def row(**values: Any) -> Any:
-            filled = {"part": part, "fold": -1, **values}
-            return pa.RecordBatch.from_pylist([filled], schema=schema)
+            return pa.RecordBatch.from_pylist([_filled(part, **values)], schema=_arrow_schema())
 
         tables = (pa.Table.from_arrays(batch.columns, names=columns.all) for batch in batches)
         name = f"partition {part}"
@@ -120,6 +116,67 @@ def _partition_function(
                 yield row(fold=fold, moments=_to_bytes(moments))
 
     return run
+
+
+def _filled(part: int, **values: Any) -> dict[str, Any]:
+    """A row of `SCHEMA`; without a fold it tells of the partition itself."""
+    return {"part": part, "fold": -1, **values}
+
+
+def _arrow_schema() -> Any:
+    """`SCHEMA` in Arrow's terms."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("part", pa.int32()),
+            ("fold", pa.int32()),
+            ("moments", pa.binary()),
+            ("rows", pa.int64()),
+            ("dropped", pa.int64()),
+            ("missing", pa.map_(pa.string(), pa.int64())),
+            ("error", pa.string()),
+        ]
+    )
+
+
+def _merged(rows: Any, partitions: int, width: int, functions: Any) -> Any:
+    """The rows with `width` neighbouring partitions merged into one, until one is left."""
+    while partitions > 1:
+        group = functions.floor(functions.col("part") / width).cast("int")
+        groups = rows.withColumn("group", group).groupBy("group", "fold")
+        rows = groups.applyInArrow(_merge_group, SCHEMA)
+        partitions = -(-partitions // width)
+    return rows
+
+
+def _merge_group(table: Any) -> Any:
+    """Rows of one fold, or of no fold, of neighbouring partitions as one row of their group."""
+    import pyarrow as pa
+
+    rows = sorted(table.to_pylist(), key=lambda row: int(row["part"]))
+    group, fold = rows[0]["group"], rows[0]["fold"]
+    errors = [row["error"] for row in rows if row["error"] is not None]
+    if errors:
+        merged = _filled(group, error=errors[0])
+    elif fold >= 0:
+        moments = Moments.merge(_from_bytes(row["moments"]) for row in rows)
+        merged = _filled(group, fold=fold, moments=_to_bytes(moments))
+    else:
+        counts = RowCounts()
+        for row in rows:
+            counts.add(_counts(row))
+        merged = _filled(group, **vars(counts))
+        merged["missing"] = list(counts.missing.items())
+    return pa.Table.from_pylist([merged], schema=_arrow_schema())
+
+
+def _counts(row: Any) -> RowCounts:
+    """What a row tells of its partition."""
+    counts = RowCounts()
+    counts.rows, counts.dropped = row["rows"], row["dropped"]
+    counts.missing.update(Counter(dict(row["missing"])))
+    return counts
 
 
 def _to_bytes(moments: Moments) -> bytes:
