@@ -50,7 +50,7 @@ def models():
 
 def same(a, b):
     """Whether two values of attributes are equal, bit by bit but for the sign of zero."""
-    if isinstance(a, list):
+    if isinstance(a, list | tuple):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if hasattr(a, "__dataclass_fields__"):
         return all(same(x, vars(b)[name]) for name, x in vars(a).items())
@@ -73,7 +73,7 @@ def test_the_model_comes_back_exactly(models, name, tmp_path):
     assert set(vars(model)) == set(vars(back))
     given_x = X if hasattr(model, "feature_names_in_") else X.to_numpy()
     assert np.array_equal(back.predict(given_x), model.predict(given_x))
-    for target in range(len(model._records)):
+    for target in range(len(model._fitted.targets)):
         assert str(back.summary(level=0.9, target=target)) == str(
             model.summary(level=0.9, target=target)
         )

@@ -1,11 +1,15 @@
 """Sparse linear regression without shrinkage."""
 
-from sparsestep.display import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
-from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.model_file import load_model, save_model
-from sparsestep.moments import Moments
-from sparsestep.path import Path
-from sparsestep.sources import read_moments
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparsestep.display import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+    from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+    from sparsestep.model_file import load_model, save_model
+    from sparsestep.moments import Moments
+    from sparsestep.path import Path
+    from sparsestep.sources import read_moments
 
 __version__ = "0.1.0"
 
@@ -25,3 +29,32 @@ __all__ = [
     "save_model",
     "sparsestep_path",
 ]
+
+# Modules are imported when one of their names is first asked for: the command line is one of the
+# package's modules, and must not wait for scikit-learn before it can print its help.
+_HOMES = {
+    "AnnealingDisplay": "display",
+    "CVDisplay": "display",
+    "Moments": "moments",
+    "Path": "path",
+    "PathDisplay": "display",
+    "PenaltyDisplay": "display",
+    "SparseStep": "estimators",
+    "SparseStepCV": "estimators",
+    "SparseStepIC": "estimators",
+    "load_model": "model_file",
+    "read_moments": "sources",
+    "save_model": "model_file",
+    "sparsestep_path": "estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

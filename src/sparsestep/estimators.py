@@ -1,7 +1,6 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -13,13 +12,12 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from sparsestep.fingerprint import Fingerprint
-from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
-from sparsestep.inference import standard_errors, t_interval
+from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation
+from sparsestep.fitting import Settings
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.path import Path, alphas_of, fit_path, nearest_sizes
+from sparsestep.path import Path, fit_path
 from sparsestep.schedule import Schedule
-from sparsestep.selection import CRITERIA, least_criterion, validation_errors
+from sparsestep.selection import CRITERIA
 from sparsestep.sources.dask import is_dask
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
@@ -91,20 +89,6 @@ def _documented(cls: type) -> type:
     return cls
 
 
-@dataclass(frozen=True)
-class _Record:
-    """What the summary of one target needs to know of its fit."""
-
-    alpha: float
-    how: str
-    facts: dict[str, str]
-    standard_error: Array
-    free: float
-    deviation: Array
-    r2: float
-    n: float
-
-
 class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share: validation, moments, prediction, summary."""
 
@@ -127,7 +111,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         X, y, weight = self._validated(X, y, sample_weight)
-        self._choose(Moments.from_data(X, y, weight, feature_names=self._names()))
+        self._show(self._chosen(Moments.from_data(X, y, weight, feature_names=self._names())))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -142,11 +126,11 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self
         """
         self._adopt(moments)
-        self._choose(moments)
+        self._show(self._chosen(moments))
         return self
 
-    def _choose(self, moments: Moments) -> None:
-        """Fit, choose among the fits, and set the attributes."""
+    def _chosen(self, moments: Moments) -> Fitted:
+        """Fit, and choose among the fits."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
@@ -184,36 +168,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             Prints as text, shows as HTML in a notebook; ``to_frame()`` gives a pandas frame.
         """
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
-        if not 0 <= target < len(self._records):
-            raise ValueError(
-                f"target must lie between 0 and {len(self._records) - 1}; got {target!r}."
-            )
-        coef = np.atleast_2d(self.coef_)[target]
-        record = self._records[target]
-        low, high = t_interval(coef, record.standard_error, record.free, level)
-        kept = np.flatnonzero(coef)
-        kept = kept[np.argsort(-np.abs(coef[kept]) * record.deviation[kept], kind="stable")]
-        names = self._all_names()
-        facts = {
-            "variables kept": f"{len(kept)} of {len(coef)}",
-            "alpha": f"{record.alpha:.5g} ({record.how})",
-            **record.facts,
-            "R2"
-            if self.fit_intercept
-            else "R2 about zero": f"{record.r2:.4f} on {record.n:.12g} rows",
-            "intercept": f"{np.atleast_1d(self.intercept_)[target]:.5g}",
-        }
-        return Summary(
-            facts,
-            [names[j] for j in kept],
-            coef[kept],
-            record.standard_error[kept],
-            low[kept],
-            high[kept],
-            level,
-        )
+        return self._fitted.summary(self._all_names(), level=level, target=target)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -312,48 +267,28 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             n_jobs=effective_n_jobs(n_jobs),
         )
 
-    def _keep(
-        self,
-        moments: Moments,
-        chosen: Sequence[tuple[Array, float, float]],
-        how: str,
-        facts: Sequence[dict[str, str]],
-    ) -> None:
-        """Set the attributes of a fitted model from (coef, intercept, alpha) of each target."""
-        coefs, intercepts, alphas = (np.array(part) for part in zip(*chosen, strict=True))
-        self._fingerprint = Fingerprint.of(moments)
-        self._records = []
-        for t, coef in enumerate(coefs):
-            one = moments.target(t)
-            errors, free = standard_errors(one, coef, fit_intercept=self.fit_intercept)
-            total = float(one.yty if self.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
-            rss = float(one.rss(coef, intercepts[t]))
-            self._records.append(
-                _Record(
-                    alpha=float(alphas[t]),
-                    how=how,
-                    facts=facts[t],
-                    standard_error=errors,
-                    free=free,
-                    deviation=np.sqrt(one.diag / one.weight_sum),
-                    r2=1.0 - rss / total if total > 0 else np.nan,
-                    n=one.weight_sum,
-                )
-            )
-        self.coef_ = self._one_or_all(coefs)
-        self.intercept_ = self._one_or_all(intercepts)
-        self.alpha_ = self._one_or_all(alphas)
-
-    def _hint(self, path: Path, index: int) -> str:
-        """A warning if the choice is at an end of given alphas and may want to go further."""
-        m, n_alphas = path.coefs.shape
-        if isinstance(self.alphas, Integral) or n_alphas < 2:
-            return ""
-        if index == 0 and path.n_nonzero[0] > 0:
-            return " (at the end of alphas: try larger ones)"
-        if index == n_alphas - 1 and path.n_nonzero[-1] < m:
-            return " (at the end of alphas: try smaller ones)"
-        return ""
+    def _show(self, fitted: Fitted) -> None:
+        """Set the attributes of a fitted model."""
+        self._fitted = fitted
+        targets = fitted.targets
+        self.coef_ = self._one_or_all([target.coef for target in targets])
+        self.intercept_ = self._one_or_all([target.intercept for target in targets])
+        self.alpha_ = self._one_or_all([target.alpha for target in targets])
+        self.n_iter_ = fitted.n_iter
+        paths = [target.path for target in targets if target.path is not None]
+        if paths:
+            self.path_ = paths[0] if self._flat_y else paths
+            self.alphas_ = self._one_or_all([path.alphas for path in paths])
+        tables = [target.cv for target in targets if target.cv is not None]
+        if tables:
+            self.mse_path_ = self._one_or_all([cv.mse for cv in tables])
+            self.cv_mean_ = self._one_or_all([cv.mean for cv in tables])
+            self.cv_se_ = self._one_or_all([cv.se for cv in tables])
+            self.alpha_min_ = self._one_or_all([cv.alpha_min for cv in tables])
+            self.alpha_1se_ = self._one_or_all([cv.alpha_1se for cv in tables])
+        criteria = [target.criterion for target in targets if target.criterion is not None]
+        if criteria:
+            self.criterion_path_ = self._one_or_all(criteria)
 
     def _one_or_all(self, values: Any) -> Any:
         """The value of the only target, or those of all as an array."""
@@ -435,22 +370,11 @@ class SparseStep(_SparseStepBase):
         self.polish = polish
         self.solver = solver
 
-    def _choose(self, moments: Moments) -> None:
+    def _chosen(self, moments: Moments) -> Fitted:
         settings = self._settings()
-        n_targets = np.size(moments.mean_y)
         if self.n_nonzero is None:
-            alpha = one_alpha(self.alpha)
-            fits = fit_alphas([moments], alpha, settings)[0]
-            chosen = [_point(fits, t, 0) for t in range(n_targets)]
-            self.n_iter_ = fits.n_iter
-            how = "given"
-        else:
-            size = whole_number("n_nonzero", self.n_nonzero, least=0)
-            found = [_of_size(moments.target(t), size, settings) for t in range(n_targets)]
-            chosen = [point for point, _ in found]
-            self.n_iter_ = max(n_iter for _, n_iter in found)
-            how = f"{size} variables asked for"
-        self._keep(moments, chosen, how, [{}] * n_targets)
+            return by_alpha(moments, one_alpha(self.alpha), settings)
+        return by_size(moments, whole_number("n_nonzero", self.n_nonzero, least=0), settings)
 
 
 @_documented
@@ -615,42 +539,8 @@ class SparseStepCV(_SparseStepBase):
     def _cross_validate(
         self, whole: Moments, train: Sequence[Moments], valid: Sequence[Moments]
     ) -> None:
-        if self.rule not in ("min", "1se"):
-            raise ValueError(f"rule must be 'min' or '1se'; got {self.rule!r}.")
-        for k, fold in enumerate(valid):
-            if fold.weight_sum <= 0:
-                raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
-        settings = self._settings(self.n_jobs)
-        grid = alphas_of(whole, alphas_wanted(self.alphas), settings)
-        for alphas in np.atleast_2d(grid):
-            self._say(f"{len(alphas)} alphas from {alphas[0]:.3g} to {alphas[-1]:.3g}")
-        fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
-        errors = validation_errors(partial_fits, valid)
-        paths = [Path.of(whole, fits, t) for t in range(len(errors))]
-        best = [e.best() for e in errors]
-        sparse = [e.best_within_one_se(p.n_nonzero) for e, p in zip(errors, paths, strict=True)]
-        index = best if self.rule == "min" else sparse
-
-        self.alphas_ = self._one_or_all(fits.alphas)
-        self.n_iter_ = fits.n_iter
-        self.path_ = paths[0] if self._flat_y else paths
-        self.mse_path_ = self._one_or_all([e.mse for e in errors])
-        self.cv_mean_ = self._one_or_all([e.mean for e in errors])
-        self.cv_se_ = self._one_or_all([e.se for e in errors])
-        self.alpha_min_ = self._one_or_all(
-            [path.alphas[i] for path, i in zip(paths, best, strict=True)]
-        )
-        self.alpha_1se_ = self._one_or_all(
-            [path.alphas[i] for path, i in zip(paths, sparse, strict=True)]
-        )
-        facts = [
-            {"CV error": f"{e.mean[i]:.5g} +- {e.se[i]:.4g}{self._hint(p, i)}"}
-            for e, p, i in zip(errors, paths, index, strict=True)
-        ]
-        chosen = [_point(fits, t, i) for t, i in enumerate(index)]
-        self._keep(whole, chosen, f"{len(valid)}-fold cross-validation, {self.rule}", facts)
-        for t, (_, _, alpha) in enumerate(chosen):
-            self._say(f"alpha {alpha:.5g} keeps {np.count_nonzero(chosen[t][0])} variables")
+        alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
+        self._show(by_validation(whole, train, valid, alphas, self.rule, settings, self._say))
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -723,25 +613,13 @@ class SparseStepIC(_SparseStepBase):
         self.polish = polish
         self.solver = solver
 
-    def _choose(self, moments: Moments) -> None:
+    def _chosen(self, moments: Moments) -> Fitted:
         if self.criterion not in CRITERIA:
             raise ValueError(
                 f"criterion must be one of {', '.join(CRITERIA)}; got {self.criterion!r}."
             )
-        fits, _ = fit_path(moments, alphas_wanted(self.alphas), self._settings())
-        paths = [Path.of(moments, fits, t) for t in range(np.size(moments.mean_y))]
-        values = [path.criterion(self.criterion) for path in paths]
-        self.alphas_ = self._one_or_all(fits.alphas)
-        self.n_iter_ = fits.n_iter
-        self.path_ = paths[0] if self._flat_y else paths
-        self.criterion_path_ = self._one_or_all(values)
-        index = [least_criterion(value) for value in values]
-        chosen = [_point(fits, t, i) for t, i in enumerate(index)]
-        facts = [
-            {self.criterion.upper(): f"{v[i]:.1f}{self._hint(p, i)}"}
-            for v, p, i in zip(values, paths, index, strict=True)
-        ]
-        self._keep(moments, chosen, self.criterion.upper(), facts)
+        alphas, settings = alphas_wanted(self.alphas), self._settings()
+        return by_criterion(moments, alphas, self.criterion, settings)
 
 
 def sparsestep_path(
@@ -818,31 +696,3 @@ def sparsestep_path(
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     fits, missing = fit_path(moments, wanted, model._settings())
     return Path.of(moments, fits, missing_sizes=missing)
-
-
-def _point(fits: Fits, target: int, index: int) -> tuple[Array, float, float]:
-    """Coefficients, intercept and alpha of one fit."""
-    return (
-        fits.coefs[target, index],
-        float(fits.intercepts[target, index]),
-        float(fits.alphas[target, index]),
-    )
-
-
-def _of_size(
-    moments: Moments, size: int, settings: Settings
-) -> tuple[tuple[Array, float, float], int]:
-    """The best-fitting model with exactly `size` variables, and the steps its search took."""
-    if size > moments.n_features:
-        raise ValueError(
-            f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
-        )
-    fits, _ = fit_every_size(moments, settings)
-    sizes = fits.n_nonzero[0]
-    index = np.flatnonzero(sizes == size)
-    if not len(index):
-        raise ValueError(
-            f"No alpha was found that keeps exactly n_nonzero={size} variables; "
-            f"{nearest_sizes(size, sizes)}: change n_nonzero."
-        )
-    return _point(fits, 0, int(index[0])), fits.n_iter

@@ -17,6 +17,8 @@ COLLINEAR = 0.95
 MOST_PAIRS = 20
 # Rows of the correlation matrix that are looked at together.
 _BLOCK = 512
+# Multiplications that a search among the rows of thin moments may take: seconds.
+_MOST_WORK = 2e10
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class Fingerprint:
     weight_sum : float
     mean_x, deviation_x : ndarrays of shape (m,)
     mean_y, deviation_y : ndarrays of shape (n_targets,)
-    n_collinear : int
-        Pairs of columns whose correlation is at least `COLLINEAR` in size.
+    n_collinear : int, or None
+        Pairs of columns whose correlation is at least `COLLINEAR` in size. None if thin moments
+        have so many columns that looking for them would take long.
     collinear : tuple of (int, int, float)
         The most correlated of them, at most `MOST_PAIRS`: two columns and their correlation.
     """
@@ -42,7 +45,7 @@ class Fingerprint:
     deviation_x: Array
     mean_y: Array
     deviation_y: Array
-    n_collinear: int
+    n_collinear: int | None
     collinear: tuple[tuple[int, int, float], ...]
 
     @classmethod
@@ -61,24 +64,31 @@ class Fingerprint:
         )
 
 
-def _nearly_collinear(moments: Moments) -> tuple[int, tuple[tuple[int, int, float], ...]]:
+def _nearly_collinear(
+    moments: Moments,
+) -> tuple[int | None, tuple[tuple[int, int, float], ...]]:
     """How many pairs correlate by `COLLINEAR` or more, and the most correlated of them.
 
     Constant columns correlate with nothing.
     """
-    S, length = moments.xtx, np.sqrt(moments.diag)
+    rows = moments.rows[0] if moments.is_thin else None
+    m = moments.n_features
+    if rows is not None and len(rows) * m**2 > _MOST_WORK:
+        return None, ()
+    length = np.sqrt(moments.diag)
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     count = 0
     best: list[tuple[int, int, float]] = []
-    for low in range(0, len(length), _BLOCK):
-        high = min(low + _BLOCK, len(length))
+    for low in range(0, m, _BLOCK):
+        block = slice(low, min(low + _BLOCK, m))
+        S = moments.xtx[block, low:] if rows is None else rows[:, block].T @ rows[:, low:]
         # Scaled from one side at a time: the product of two lengths may overflow.
-        part = (S[low:high, low:] * inverse[low:high, np.newaxis]) * inverse[low:]
-        rows, columns = np.nonzero(np.triu(np.abs(part) >= COLLINEAR, 1))
-        count += len(rows)
-        sizes = np.abs(part[rows, columns])
+        part = (S * inverse[block, np.newaxis]) * inverse[low:]
+        first, second = np.nonzero(np.triu(np.abs(part) >= COLLINEAR, 1))
+        count += len(first)
+        sizes = np.abs(part[first, second])
         for at in np.argsort(-sizes, kind="stable")[:MOST_PAIRS]:
-            r = float(np.clip(part[rows[at], columns[at]], -1.0, 1.0))
-            best.append((low + int(rows[at]), low + int(columns[at]), r))
+            r = float(np.clip(part[first[at], second[at]], -1.0, 1.0))
+            best.append((low + int(first[at]), low + int(second[at]), r))
         best = sorted(best, key=lambda pair: (-abs(pair[2]), pair[:2]))[:MOST_PAIRS]
     return count, tuple(best)

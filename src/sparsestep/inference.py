@@ -7,7 +7,7 @@ With A the variables kept and n the sum of the weights,
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from sparsestep.moments import Moments
 
@@ -41,7 +41,5 @@ def standard_errors(moments: Moments, coef: Array, *, fit_intercept: bool) -> tu
 
 def t_interval(coef: Array, errors: Array, free: float, level: float) -> tuple[Array, Array]:
     """Ends of the two-sided interval of the given level."""
-    reach = (
-        stats.t.ppf(0.5 + level / 2.0, free) * errors if free > 0 else np.full_like(coef, np.nan)
-    )
+    reach = stdtrit(free, 0.5 + level / 2.0) * errors if free > 0 else np.full_like(coef, np.nan)
     return coef - reach, coef + reach

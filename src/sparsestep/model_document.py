@@ -27,6 +27,7 @@ __all__ = [
     "CriterionTable",
     "Data",
     "Document",
+    "Kind",
     "ModelFileError",
     "OneHot",
     "Pair",
@@ -42,9 +43,9 @@ __all__ = [
 FORMAT: Literal["sparsestep model"] = "sparsestep model"
 SCHEMA = 1
 
-Estimator = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
+Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
 CriterionName = Literal["aic", "bic", "ebic", "gic"]
-Kind = Literal["alpha at the end", "nothing kept", "collinear", "constant", "rows dropped"]
+Reason = Literal["alpha at the end", "nothing kept", "collinear", "constant", "rows dropped"]
 
 
 class ModelFileError(ValueError):
@@ -101,7 +102,7 @@ class Data(TypedDict):
     deviation: list[float]  # m
     target_mean: list[float]  # one for each target
     target_deviation: list[float]
-    n_collinear: int  # pairs; the most correlated of them follow
+    n_collinear: int | None  # pairs, the most correlated of which follow; null: not looked for
     collinear: list[Pair]
 
 
@@ -159,7 +160,7 @@ class Target(TypedDict):
 class Warned(TypedDict):
     """What a reader of the model should know."""
 
-    kind: Kind
+    kind: Reason
     text: str
 
 
@@ -169,7 +170,7 @@ class Document(TypedDict):
     format: Literal["sparsestep model"]
     schema: int
     version: str  # of sparsestep
-    estimator: Estimator
+    estimator: Kind
     settings: dict[str, Any]  # its parameters; "inf" for an infinite penalty factor
     question: Question
     data: Data
@@ -381,7 +382,7 @@ def _check_lengths(document: Document) -> None:
         _length("settings.penalty_factor", factor, m)
     for i, pair in enumerate(data["collinear"]):
         _columns(f"data.collinear[{i}]", [pair["first"], pair["second"]], m)
-    if data["n_collinear"] < len(data["collinear"]):
+    if (data["n_collinear"] or 0) < len(data["collinear"]):
         raise _Wrong("data.n_collinear is less than the pairs in data.collinear")
     if data["weight_sum"] <= 0 or data["rows"] < 1 or question["rows"] != data["rows"]:
         raise _Wrong("its numbers of rows contradict each other")

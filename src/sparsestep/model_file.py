@@ -8,16 +8,17 @@ nothing: the file names one of three estimators and holds numbers and texts.
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from numbers import Integral, Real
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.fingerprint import COLLINEAR, Fingerprint
+from sparsestep.fitted import CVResult, Fitted, TargetModel, beyond_the_end
 from sparsestep.inference import t_interval
 from sparsestep.model_document import (
     FORMAT,
@@ -25,6 +26,7 @@ from sparsestep.model_document import (
     Choice,
     Data,
     Document,
+    Kind,
     ModelFileError,
     OneHot,
     PathTable,
@@ -42,6 +44,8 @@ __all__ = [
     "ModelFileError",
     "document_of",
     "estimator_of",
+    "fitted_document",
+    "fitted_of",
     "load_model",
     "read_document",
     "save_model",
@@ -51,7 +55,6 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LEVEL = 0.95
-_ESTIMATORS = ("SparseStep", "SparseStepCV", "SparseStepIC")
 
 
 # -- writing ---------------------------------------------------------------------------------
@@ -156,47 +159,86 @@ def document_of(
     seed: int | None = None,
     model_path: Path | None = None,
 ) -> Document:
-    """The document of a fitted model; parameters as in `save_model`."""
+    """The document of a fitted estimator; parameters as in `save_model`."""
     # A model in hand means that scikit-learn is imported already.
     from sklearn.utils.validation import check_is_fitted
 
     kind = type(estimator).__name__
-    if kind not in _ESTIMATORS or type(estimator).__module__ != "sparsestep.estimators":
+    if kind not in get_args(Kind) or type(estimator).__module__ != "sparsestep.estimators":
         raise TypeError(f"Only models of sparsestep can be saved, not {kind}.")
     check_is_fitted(estimator)
-    fingerprint: Fingerprint = estimator._fingerprint
-    names: list[str] = estimator._all_names()
-    targets = _target_names(target, len(fingerprint.mean_y))
-    data = _data(fingerprint)
+    return fitted_document(
+        estimator._fitted,
+        cast(Kind, kind),
+        estimator.get_params(deep=False),
+        estimator._names(),
+        flat=estimator._flat_y,
+        target=target,
+        source=source,
+        weight=weight,
+        one_hot=one_hot,
+        rows_dropped=rows_dropped,
+        seed=seed,
+        model_path=model_path,
+    )
+
+
+def fitted_document(
+    fitted: Fitted,
+    kind: Kind,
+    parameters: Mapping[str, Any],
+    names: Sequence[str] | None,
+    *,
+    flat: bool = True,
+    target: str | Sequence[str] | None = None,
+    source: str | None = None,
+    weight: str | None = None,
+    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    rows_dropped: int = 0,
+    seed: int | None = None,
+    model_path: Path | None = None,
+) -> Document:
+    """The document of models that an estimator of this kind and these parameters would have."""
+    fingerprint = fitted.fingerprint
+    features = list(names or (f"x{j}" for j in range(len(fingerprint.mean_x))))
+    targets = _target_names(target, len(fitted.targets))
+    settings = {name: _plain(value) for name, value in parameters.items()}
+    table = fitted.targets[0].cv
+    if table is not None:
+        # Of a splitter only the number of its splits can be written down.
+        settings["cv"] = table.mse.shape[1]
     document: Document = {
         "format": FORMAT,
         "schema": SCHEMA,
         "version": version("sparsestep"),
-        "estimator": kind,  # type: ignore[typeddict-item]
-        "settings": _settings(estimator),
+        "estimator": kind,
+        "settings": settings,
         "question": {
             "source": source,
             "target": targets,
-            "features": names,
-            "named": hasattr(estimator, "feature_names_in_"),
+            "features": features,
+            "named": names is not None,
             "weight": weight,
             "one_hot": [
-                OneHot(column=column, categories=list(categories), features=list(features))
-                for column, (categories, features) in (one_hot or {}).items()
+                OneHot(column=column, categories=list(categories), features=list(indicators))
+                for column, (categories, indicators) in (one_hot or {}).items()
             ],
             "rows": fingerprint.n_samples,
             "rows_dropped": rows_dropped,
             "seed": seed,
-            "choice": _choice(estimator),
+            "choice": _choice(kind, settings),
         },
-        "data": data,
-        "flat": bool(estimator._flat_y),
-        "n_iter": int(estimator.n_iter_),
-        "targets": [_target(estimator, t, name, model_path) for t, name in enumerate(targets)],
+        "data": _data(fingerprint),
+        "flat": flat,
+        "n_iter": fitted.n_iter,
+        "targets": [
+            _target(model, name, settings, model_path)
+            for model, name in zip(fitted.targets, targets, strict=True)
+        ],
         "warnings": [],
         "checksum": "",
     }
-    document["warnings"] = _warnings(estimator, document)
+    document["warnings"] = _warnings(fitted, document)
     return sealed(document)
 
 
@@ -208,15 +250,6 @@ def _target_names(given: str | Sequence[str] | None, count: int) -> list[str]:
     if len(names) != count:
         raise ValueError(f"The model has {count} targets; target has {len(names)} names.")
     return names
-
-
-def _settings(estimator: Any) -> dict[str, Any]:
-    """The parameters as JSON data."""
-    settings = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
-    if "cv" in settings:
-        # Of a splitter only the number of its splits can be written down.
-        settings["cv"] = _n_folds(estimator)
-    return settings
 
 
 def _plain(value: Any) -> Any:
@@ -234,21 +267,15 @@ def _plain(value: Any) -> Any:
     return ["inf" if np.isposinf(number) else float(number) for number in value]
 
 
-def _n_folds(estimator: Any) -> int:
-    """Number of folds of a cross-validated model."""
-    return int(np.atleast_2d(estimator.mse_path_).shape[-1])
-
-
-def _choice(estimator: Any) -> Choice:
+def _choice(kind: Kind, settings: dict[str, Any]) -> Choice:
     """How alpha was chosen."""
-    kind = type(estimator).__name__
     choice = Choice(by="alpha", folds=None, rule=None, criterion=None, size=None)
     if kind == "SparseStepCV":
-        return {**choice, "by": "cv", "folds": _n_folds(estimator), "rule": estimator.rule}
+        return {**choice, "by": "cv", "folds": settings["cv"], "rule": settings["rule"]}
     if kind == "SparseStepIC":
-        return {**choice, "by": "criterion", "criterion": estimator.criterion}
-    if estimator.n_nonzero is not None:
-        return {**choice, "by": "size", "size": int(estimator.n_nonzero)}
+        return {**choice, "by": "criterion", "criterion": settings["criterion"]}
+    if settings["n_nonzero"] is not None:
+        return {**choice, "by": "size", "size": settings["n_nonzero"]}
     return choice
 
 
@@ -268,50 +295,42 @@ def _data(fingerprint: Fingerprint) -> Data:
     }
 
 
-def _target(estimator: Any, t: int, name: str, model_path: Path | None) -> Target:
-    """The model of one target."""
-    record = estimator._records[t]
-    coef = np.atleast_2d(estimator.coef_)[t]
-    kept = np.flatnonzero(coef)
-    low, high = t_interval(coef, record.standard_error, record.free, LEVEL)
-    path = _of(getattr(estimator, "path_", model_path), t)
-    target: Target = {
+def _target(
+    model: TargetModel, name: str, settings: dict[str, Any], model_path: Path | None
+) -> Target:
+    """The model of one target as JSON data."""
+    kept = np.flatnonzero(model.coef)
+    low, high = t_interval(model.coef, model.standard_error, model.free, LEVEL)
+    path, cv = model.path or model_path, model.cv
+    return {
         "name": name,
-        "alpha": record.alpha,
-        "index": None if path is None else _index(path, record.alpha),
-        "intercept": float(np.atleast_1d(estimator.intercept_)[t]),
+        "alpha": model.alpha,
+        "index": None if path is None else _index(path, model.alpha),
+        "intercept": model.intercept,
         "kept": kept.tolist(),
-        "coef": coef[kept].tolist(),
-        "standard_error": _or_null(record.standard_error[kept]),
+        "coef": model.coef[kept].tolist(),
+        "standard_error": _or_null(model.standard_error[kept]),
         "low": _or_null(low[kept]),
         "high": _or_null(high[kept]),
         "level": LEVEL,
-        "free": record.free,
-        "r2": _or_null(np.array([record.r2]))[0],
-        "how": record.how,
-        "facts": record.facts,
+        "free": model.free,
+        "r2": _or_null([model.r2])[0],
+        "how": model.how,
+        "facts": dict(model.facts),
         "path": None if path is None else _path_table(path),
-        "cv": None,
-        "criterion": None,
+        "cv": None
+        if cv is None
+        else {
+            "mse": cv.mse.tolist(),
+            "mean": cv.mean.tolist(),
+            "se": _or_null(cv.se),
+            "alpha_min": cv.alpha_min,
+            "alpha_1se": cv.alpha_1se,
+        },
+        "criterion": None
+        if model.criterion is None
+        else {"name": settings["criterion"], "values": model.criterion.tolist()},
     }
-    flat = estimator._flat_y
-    if hasattr(estimator, "mse_path_"):
-        target["cv"] = {
-            "mse": (estimator.mse_path_ if flat else estimator.mse_path_[t]).tolist(),
-            "mean": (estimator.cv_mean_ if flat else estimator.cv_mean_[t]).tolist(),
-            "se": _or_null(estimator.cv_se_ if flat else estimator.cv_se_[t]),
-            "alpha_min": float(np.atleast_1d(estimator.alpha_min_)[t]),
-            "alpha_1se": float(np.atleast_1d(estimator.alpha_1se_)[t]),
-        }
-    if hasattr(estimator, "criterion_path_"):
-        values = estimator.criterion_path_ if flat else estimator.criterion_path_[t]
-        target["criterion"] = {"name": estimator.criterion, "values": values.tolist()}
-    return target
-
-
-def _of(path: Any, t: int) -> Path | None:
-    """The path of one target."""
-    return cast("Path | None", path[t] if isinstance(path, list) else path)
 
 
 def _index(path: Path, alpha: float) -> int | None:
@@ -334,30 +353,29 @@ def _path_table(path: Path) -> PathTable:
     }
 
 
-def _or_null(values: Array) -> list[float | None]:
+def _or_null(values: Iterable[float]) -> list[float | None]:
     """Numbers, null for NaN."""
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def _warnings(estimator: Any, document: Document) -> list[Warned]:
+def _warnings(fitted: Fitted, document: Document) -> list[Warned]:
     """What a reader of the model should know."""
     found: list[Warned] = []
     question, data = document["question"], document["data"]
     names = question["features"]
-    for target in document["targets"]:
-        of = f" of {target['name']}" if len(document["targets"]) > 1 else ""
-        path = _of(getattr(estimator, "path_", None), question["target"].index(target["name"]))
-        hint = estimator._hint(path, target["index"]) if path is not None else ""
-        if hint:
-            end = "largest" if "larger" in hint else "smallest"
-            found.append(
-                {
-                    "kind": "alpha at the end",
-                    "text": f"The best alpha{of} is the {end} of those tried, so that a "
-                    f"{end.replace('est', 'er')} one may be better still.",
-                }
-            )
-        if not target["kept"]:
+    # The ends of an automatic grid are the null and the full model: nothing is beyond them.
+    given = isinstance(document["settings"].get("alphas"), list)
+    for model, name in zip(fitted.targets, question["target"], strict=True):
+        of = f" of {name}" if len(fitted.targets) > 1 else ""
+        if given and model.path is not None and model.index is not None:
+            beyond = beyond_the_end(model.path, model.index)
+            if beyond:
+                text = (
+                    f"The best alpha{of} is the {beyond.removesuffix('r')}st of those tried, so "
+                    f"that a {beyond} one may be better still."
+                )
+                found.append({"kind": "alpha at the end", "text": text})
+        if not np.any(model.coef):
             text = f"No variable{of} is kept: the model predicts the same number for every row."
             found.append({"kind": "nothing kept", "text": text})
     if data["n_collinear"]:
@@ -465,54 +483,56 @@ def estimator_of(document: Document) -> "SparseStep | SparseStepCV | SparseStepI
     if settings["penalty_factor"] is not None:
         settings["penalty_factor"] = [float(factor) for factor in settings["penalty_factor"]]
     model: Any = getattr(estimators, document["estimator"])(**settings)
-    question, data, targets = document["question"], document["data"], document["targets"]
-    m = len(question["features"])
+    question = document["question"]
     model._flat_y = document["flat"]
-    model._fingerprint = _fingerprint(data)
-    model.n_features_in_ = m
-    model.n_iter_ = document["n_iter"]
+    model.n_features_in_ = len(question["features"])
     if question["named"]:
         model.feature_names_in_ = np.array(question["features"], dtype=object)
-    model._records = [
-        estimators._Record(
-            alpha=float(target["alpha"]),
-            how=target["how"],
-            facts=dict(target["facts"]),
-            standard_error=_spread(target["kept"], target["standard_error"], m, fill=np.nan),
-            free=float(target["free"]),
-            deviation=model._fingerprint.deviation_x,
-            r2=float(_numbers([target["r2"]])[0]),
-            n=float(data["weight_sum"]),
+    model._show(fitted_of(document))
+    return cast("SparseStep | SparseStepCV | SparseStepIC", model)
+
+
+def fitted_of(document: Document) -> Fitted:
+    """The models of a document, in plain numbers."""
+    question, data = document["question"], document["data"]
+    m, names = len(question["features"]), tuple(question["features"]) if question["named"] else None
+    models = []
+    for target in document["targets"]:
+        cv, criterion, table = target["cv"], target["criterion"], target["path"]
+        path = None
+        # A path that was saved beside a model of one alpha is the document's, not the model's.
+        if table is not None and document["estimator"] != "SparseStep":
+            path = _path(table, m, names, float(data["weight_sum"]))
+        models.append(
+            TargetModel(
+                coef=_spread(target["kept"], target["coef"], m),
+                intercept=float(target["intercept"]),
+                alpha=float(target["alpha"]),
+                how=target["how"],
+                facts=dict(target["facts"]),
+                standard_error=_spread(target["kept"], target["standard_error"], m, fill=np.nan),
+                free=float(target["free"]),
+                r2=float(_numbers([target["r2"]])[0]),
+                path=path,
+                index=None if path is None else target["index"],
+                cv=None
+                if cv is None
+                else CVResult(
+                    _numbers(cv["mse"]),
+                    _numbers(cv["mean"]),
+                    _numbers(cv["se"]),
+                    float(cv["alpha_min"]),
+                    float(cv["alpha_1se"]),
+                ),
+                criterion=None if criterion is None else _numbers(criterion["values"]),
+            )
         )
-        for target in targets
-    ]
-
-    def set_all(name: str, values: list[Any]) -> None:
-        setattr(model, name, model._one_or_all(values))
-
-    set_all("coef_", [_spread(target["kept"], target["coef"], m) for target in targets])
-    set_all("intercept_", [float(target["intercept"]) for target in targets])
-    set_all("alpha_", [float(target["alpha"]) for target in targets])
-    if document["estimator"] == "SparseStep":
-        return cast("SparseStep", model)
-    names = tuple(question["features"]) if question["named"] else None
-    paths = [
-        _path(cast(PathTable, target["path"]), m, names, float(data["weight_sum"]))
-        for target in targets
-    ]
-    model.path_ = paths[0] if model._flat_y else paths
-    set_all("alphas_", [path.alphas for path in paths])
-    tables = [target["cv"] for target in targets if target["cv"] is not None]
-    if tables:
-        set_all("mse_path_", [_numbers(table["mse"]) for table in tables])
-        set_all("cv_mean_", [_numbers(table["mean"]) for table in tables])
-        set_all("cv_se_", [_numbers(table["se"]) for table in tables])
-        set_all("alpha_min_", [float(table["alpha_min"]) for table in tables])
-        set_all("alpha_1se_", [float(table["alpha_1se"]) for table in tables])
-    else:
-        criteria = [target["criterion"] for target in targets if target["criterion"] is not None]
-        set_all("criterion_path_", [_numbers(table["values"]) for table in criteria])
-    return cast("SparseStepCV | SparseStepIC", model)
+    return Fitted(
+        tuple(models),
+        _fingerprint(data),
+        document["n_iter"],
+        document["settings"]["fit_intercept"],
+    )
 
 
 def _fingerprint(data: Data) -> Fingerprint:

@@ -2,15 +2,17 @@
 
 import operator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.display import PathDisplay
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
 from sparsestep.moments import Moments
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
+
+if TYPE_CHECKING:
+    from sparsestep.display import PathDisplay
 
 __all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 
@@ -164,8 +166,10 @@ class Path:
             )
         return self[int(found[np.argmin(self.rss[found])])]
 
-    def plot(self, **options: Any) -> PathDisplay:
+    def plot(self, **options: Any) -> "PathDisplay":
         """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
+        from sparsestep.display import PathDisplay
+
         return PathDisplay.from_path(self, **options)
 
 

@@ -1,0 +1,290 @@
+"""Fits, and the choice among them: the model of each target in plain numbers.
+
+What stands here needs no scikit-learn. The estimators show the numbers as attributes, and model
+files hold them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.fingerprint import Fingerprint
+from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
+from sparsestep.inference import standard_errors, t_interval
+from sparsestep.moments import Moments, leave_one_out
+from sparsestep.path import Path, alphas_of, fit_path, nearest_sizes
+from sparsestep.selection import least_criterion, validation_errors
+from sparsestep.summary import Summary
+
+__all__ = [
+    "CVResult",
+    "Fitted",
+    "TargetModel",
+    "beyond_the_end",
+    "by_alpha",
+    "by_criterion",
+    "by_folds",
+    "by_size",
+    "by_validation",
+]
+
+Array = NDArray[np.float64]
+# Coefficients, intercept and alpha.
+Point = tuple[Array, float, float]
+
+
+@dataclass(frozen=True)
+class CVResult:
+    """Cross-validation errors of all alphas of a path.
+
+    Attributes
+    ----------
+    mse : ndarray of shape (n_alphas, n_folds)
+    mean, se : ndarrays of shape (n_alphas,)
+    alpha_min, alpha_1se : float
+        The alphas of the two rules.
+    """
+
+    mse: Array
+    mean: Array
+    se: Array
+    alpha_min: float
+    alpha_1se: float
+
+
+@dataclass(frozen=True)
+class TargetModel:
+    """The model of one target.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (m,)
+    intercept, alpha : float
+    how : str
+        How alpha was chosen, in words.
+    facts : dict of str to str
+        Lines of the summary on that choice.
+    standard_error : ndarray of shape (m,)
+        NaN for a variable that is not kept.
+    free : float
+        Degrees of freedom.
+    r2 : float
+        About zero if there is no intercept.
+    path : Path, or None
+    index : int, or None
+        Of alpha on the path.
+    cv : CVResult, or None
+    criterion : ndarray of shape (n_alphas,), or None
+    """
+
+    coef: Array
+    intercept: float
+    alpha: float
+    how: str
+    facts: dict[str, str]
+    standard_error: Array
+    free: float
+    r2: float
+    path: Path | None = None
+    index: int | None = None
+    cv: CVResult | None = None
+    criterion: Array | None = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The models of all targets, and what to remember of their data."""
+
+    targets: tuple[TargetModel, ...]
+    fingerprint: Fingerprint
+    n_iter: int
+    fit_intercept: bool
+
+    def summary(self, names: Sequence[str], *, level: float, target: int) -> Summary:
+        """The model of one target as a table; the columns have these names."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        if not 0 <= target < len(self.targets):
+            raise ValueError(
+                f"target must lie between 0 and {len(self.targets) - 1}; got {target!r}."
+            )
+        model = self.targets[target]
+        low, high = t_interval(model.coef, model.standard_error, model.free, level)
+        kept = np.flatnonzero(model.coef)
+        effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
+        kept = kept[np.argsort(-effect, kind="stable")]
+        r2 = "R2" if self.fit_intercept else "R2 about zero"
+        facts = {
+            "variables kept": f"{len(kept)} of {len(model.coef)}",
+            "alpha": f"{model.alpha:.5g} ({model.how})",
+            **model.facts,
+            r2: f"{model.r2:.4f} on {self.fingerprint.weight_sum:.12g} rows",
+            "intercept": f"{model.intercept:.5g}",
+        }
+        return Summary(
+            facts,
+            [names[int(j)] for j in kept],
+            model.coef[kept],
+            model.standard_error[kept],
+            low[kept],
+            high[kept],
+            level,
+        )
+
+
+def by_alpha(moments: Moments, alpha: Array, settings: Settings) -> Fitted:
+    """The model of one alpha, given as the only one of an array."""
+    fits = fit_alphas([moments], alpha, settings)[0]
+    points = [_point(fits, t, 0) for t in range(np.size(moments.mean_y))]
+    models = [_model(moments, t, point, "given", settings) for t, point in enumerate(points)]
+    return _fitted(moments, models, fits.n_iter, settings)
+
+
+def by_size(moments: Moments, size: int, settings: Settings) -> Fitted:
+    """The best-fitting model found with exactly so many variables."""
+    if size > moments.n_features:
+        raise ValueError(
+            f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
+        )
+    models, n_iter = [], 0
+    for t in range(np.size(moments.mean_y)):
+        fits, _ = fit_every_size(moments.target(t), settings)
+        sizes = fits.n_nonzero[0]
+        index = np.flatnonzero(sizes == size)
+        if not len(index):
+            raise ValueError(
+                f"No alpha was found that keeps exactly n_nonzero={size} variables; "
+                f"{nearest_sizes(size, sizes)}: change n_nonzero."
+            )
+        point = _point(fits, 0, int(index[0]))
+        models.append(_model(moments, t, point, f"{size} variables asked for", settings))
+        n_iter = max(n_iter, fits.n_iter)
+    return _fitted(moments, models, n_iter, settings)
+
+
+def by_folds(
+    folds: Sequence[Moments],
+    alphas: int | Array,
+    rule: str,
+    settings: Settings,
+    say: Callable[[str], None] = lambda message: None,
+) -> Fitted:
+    """The model that cross-validation over the folds chooses."""
+    if len(folds) < 2:
+        raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
+    whole, train = Moments.merge(folds), leave_one_out(folds)
+    return by_validation(whole, train, folds, alphas, rule, settings, say)
+
+
+def by_validation(
+    whole: Moments,
+    train: Sequence[Moments],
+    valid: Sequence[Moments],
+    alphas: int | Array,
+    rule: str,
+    settings: Settings,
+    say: Callable[[str], None] = lambda message: None,
+) -> Fitted:
+    """The model of the alpha that fits to each of `train` do best with on what they left out."""
+    if rule not in ("min", "1se"):
+        raise ValueError(f"rule must be 'min' or '1se'; got {rule!r}.")
+    for k, fold in enumerate(valid):
+        if fold.weight_sum <= 0:
+            raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
+    grid = alphas_of(whole, alphas, settings)
+    for tried in np.atleast_2d(grid):
+        say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
+    fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
+    models = []
+    for t, errors in enumerate(validation_errors(partial_fits, valid)):
+        path = Path.of(whole, fits, t)
+        best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
+        index = best if rule == "min" else sparse
+        mean, se = errors.mean, errors.se
+        cv = CVResult(errors.mse, mean, se, float(path.alphas[best]), float(path.alphas[sparse]))
+        facts = {"CV error": f"{mean[index]:.5g} +- {se[index]:.4g}{_hint(path, index, alphas)}"}
+        how = f"{len(valid)}-fold cross-validation, {rule}"
+        point = _point(fits, t, index)
+        models.append(_model(whole, t, point, how, settings, facts, path, index, cv=cv))
+        say(f"alpha {point[2]:.5g} keeps {np.count_nonzero(point[0])} variables")
+    return _fitted(whole, models, fits.n_iter, settings)
+
+
+def by_criterion(
+    moments: Moments, alphas: int | Array, criterion: str, settings: Settings
+) -> Fitted:
+    """The model of the smallest information criterion."""
+    fits, _ = fit_path(moments, alphas, settings)
+    models = []
+    for t in range(np.size(moments.mean_y)):
+        path = Path.of(moments, fits, t)
+        values = path.criterion(criterion)
+        index = least_criterion(values)
+        name = criterion.upper()
+        facts = {name: f"{values[index]:.1f}{_hint(path, index, alphas)}"}
+        point = _point(fits, t, index)
+        models.append(
+            _model(moments, t, point, name, settings, facts, path, index, criterion=values)
+        )
+    return _fitted(moments, models, fits.n_iter, settings)
+
+
+def beyond_the_end(path: Path, index: int) -> str:
+    """Where a better alpha may be, if the chosen one is at an end of the path: larger, smaller."""
+    m, n_alphas = path.coefs.shape
+    if n_alphas < 2:
+        return ""
+    if index == 0 and path.n_nonzero[0] > 0:
+        return "larger"
+    if index == n_alphas - 1 and path.n_nonzero[-1] < m:
+        return "smaller"
+    return ""
+
+
+def _hint(path: Path, index: int, alphas: int | Array) -> str:
+    """A warning if the choice is at an end of given alphas and may want to go further."""
+    where = "" if isinstance(alphas, int) else beyond_the_end(path, index)
+    return f" (at the end of alphas: try {where} ones)" if where else ""
+
+
+def _point(fits: Fits, target: int, index: int) -> Point:
+    """Coefficients, intercept and alpha of one fit."""
+    return (
+        fits.coefs[target, index],
+        float(fits.intercepts[target, index]),
+        float(fits.alphas[target, index]),
+    )
+
+
+def _model(
+    moments: Moments,
+    target: int,
+    point: Point,
+    how: str,
+    settings: Settings,
+    facts: dict[str, str] | None = None,
+    path: Path | None = None,
+    index: int | None = None,
+    *,
+    cv: CVResult | None = None,
+    criterion: Array | None = None,
+) -> TargetModel:
+    """The model of one target, with its standard errors and R2."""
+    coef, intercept, alpha = point
+    one = moments.target(target)
+    errors, free = standard_errors(one, coef, fit_intercept=settings.fit_intercept)
+    total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
+    rss = float(one.rss(coef, intercept))
+    r2 = 1.0 - rss / total if total > 0 else np.nan
+    return TargetModel(
+        coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv, criterion
+    )
+
+
+def _fitted(
+    moments: Moments, models: Sequence[TargetModel], n_iter: int, settings: Settings
+) -> Fitted:
+    """All models, and the fingerprint of their data."""
+    return Fitted(tuple(models), Fingerprint.of(moments), n_iter, settings.fit_intercept)
