@@ -186,8 +186,8 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
 
 def _opened(path):
     """The files behind a path, as they are read."""
-    files = arrow._open(path)
-    files.select(arrow.Columns(tuple(FEATURES), "y", None))
+    files = arrow.open_rows(path)
+    files.select([*FEATURES, "y"])
     return files
 
 

@@ -1,12 +1,19 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from sparsestep.moments import Moments
-from sparsestep.sources.checks import DroppedRowsWarning, comes_from, folds_and_seed, load
+from sparsestep.sources.checks import (
+    DroppedRowsWarning,
+    NotNumbersError,
+    comes_from,
+    folds_and_seed,
+    load,
+    require_column,
+)
 
-__all__ = ["DroppedRowsWarning", "read_moments"]
+__all__ = ["DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
 
 
 @overload
@@ -20,6 +27,7 @@ def read_moments(
     seed: int = ...,
     progress: bool = ...,
     drop_missing: bool = ...,
+    categories: Mapping[str, Sequence[str]] | None = ...,
 ) -> Moments: ...
 @overload
 def read_moments(
@@ -32,6 +40,7 @@ def read_moments(
     seed: int = ...,
     progress: bool = ...,
     drop_missing: bool = ...,
+    categories: Mapping[str, Sequence[str]] | None = ...,
 ) -> list[Moments]: ...
 def read_moments(
     source: Any,
@@ -43,6 +52,7 @@ def read_moments(
     seed: int = 0,
     progress: bool = False,
     drop_missing: bool = False,
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> Moments | list[Moments]:
     """Moments of a table of any size, in one pass and in bounded memory.
 
@@ -77,6 +87,11 @@ def read_moments(
     drop_missing : bool, default False
         Leave out rows with a missing value in a column that is read, count them, and say so in a
         `DroppedRowsWarning`. An infinity is an error all the same.
+    categories : mapping of str to sequence of str, optional
+        Columns of text among the features, and their categories. Each such column is replaced by
+        columns of zeros and ones named ``column=category``: of two categories by that of the
+        second, of more by one for each. `sparsestep.sources.read_categories` finds them, by a pass
+        of its own. Not for Dask and Spark.
 
     Returns
     -------
@@ -109,12 +124,21 @@ def read_moments(
     """
     folds, seed = folds_and_seed(folds, seed)
     load("pyarrow")
-    if comes_from(source, "dask", "dask_expr"):
-        from sparsestep.sources.dask import moments_of
-    elif comes_from(source, "pyspark"):
-        from sparsestep.sources.spark import moments_of
+    if comes_from(source, "dask", "dask_expr", "pyspark"):
+        if categories:
+            raise TypeError(
+                "Categories are for files and frames in memory; encode the columns of Dask and "
+                "Spark frames by their own means."
+            )
+        if comes_from(source, "pyspark"):
+            from sparsestep.sources.spark import moments_of
+        else:
+            from sparsestep.sources.dask import moments_of
+        encoding = {}
     else:
         from sparsestep.sources.arrow import moments_of
+
+        encoding = {"categories": categories}
     return moments_of(
         source,
         target,
@@ -124,4 +148,42 @@ def read_moments(
         seed=seed,
         progress=progress,
         drop_missing=drop_missing,
+        **encoding,
     )
+
+
+def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[str, list[str]]:
+    """The different texts in each column of text, as `read_moments` takes them; one pass.
+
+    Parameters
+    ----------
+    source : path, list of paths, or table
+        As in `read_moments`, but not of Dask or Spark, and not a stream that can be read only once.
+    columns : list of str, optional
+        The columns to look at; all if None. Those that do not hold text are passed over.
+
+    Returns
+    -------
+    dict of str to list of str
+        Sorted. Missing values are no category.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sparsestep import read_moments
+    >>> from sparsestep.sources import read_categories
+    >>> flats = pa.table({"city": ["Rome", "Oslo", "Rome"], "size": [3, 4, 5], "price": [7, 8, 9]})
+    >>> categories = read_categories(flats, ["city", "size"])
+    >>> categories
+    {'city': ['Oslo', 'Rome']}
+    >>> read_moments(flats, "price", categories=categories).feature_names
+    ('city=Rome', 'size')
+    """
+    load("pyarrow")
+    from sparsestep.sources.arrow import open_rows
+    from sparsestep.sources.one_hot import categories_of
+
+    rows = open_rows(source)
+    for name in columns or ():
+        require_column(name, rows.names, rows.where)
+    return categories_of(rows, list(rows.names if columns is None else columns))

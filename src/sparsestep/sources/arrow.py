@@ -10,7 +10,7 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from typing import Any
@@ -28,15 +28,18 @@ from sparsestep.sources.blocks import (
     Place,
     block_moments,
     block_rows,
+    is_text,
     pandas_schema,
     read_type,
+    require_text,
 )
-from sparsestep.sources.checks import Columns, choose, comes_from, require_column
+from sparsestep.sources.checks import choose, comes_from, require_column
 from sparsestep.sources.merging import FoldSums, Parts, finish
+from sparsestep.sources.one_hot import Batches, Rows, one_hot
 from sparsestep.sources.progress import rows_read
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["moments_of"]
+__all__ = ["moments_of", "open_rows"]
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
 # ones than this are read in slices, as all large files at hand are.
@@ -55,9 +58,6 @@ FORMATS = {
 }
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
-# A batch, and the name and first row of where it comes from.
-Batches = Iterator[tuple[Any, str, int]]
-
 
 def moments_of(
     source: Any,
@@ -69,11 +69,14 @@ def moments_of(
     seed: int,
     progress: bool,
     drop_missing: bool,
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> Moments | list[Moments]:
     """Moments of anything that Arrow can read, as `read_moments` returns them."""
-    rows = _open(source)
+    rows: Rows = open_rows(source)
     columns = choose(rows.names, target, features, weight, rows.where)
-    rows.select(columns)
+    if categories:
+        columns, rows = one_hot(columns, rows, categories)
+    rows.select(columns.all)
     size = block_rows(columns, BLOCK_BYTES)
     this = Pass(columns, folds, seed, part=0, drop_missing=drop_missing)
     sums = FoldSums(1 if folds is None else folds)
@@ -130,7 +133,7 @@ def _gathered(batches: Batches, size: int) -> Iterator[tuple[Any, list[Place]]]:
 # -- what can be read ------------------------------------------------------------------------
 
 
-def _open(source: Any) -> "_Files | _Dataset | _Stream | _Pandas":
+def open_rows(source: Any) -> "_Files | _Dataset | _Stream | _Pandas":
     """The source behind the argument of `read_moments`."""
     if isinstance(source, str | os.PathLike):
         return _Files(*_find([source]))
@@ -166,11 +169,16 @@ class _Stream:
         self._reader = source if reader else pa.RecordBatchReader.from_stream(source)
         self.names = self._reader.schema.names
 
-    def select(self, columns: Columns) -> None:
+    def select(
+        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
+    ) -> None:
         """Check the types of the columns."""
-        self._columns = list(columns.all)
-        for name in columns.all:
-            read_type(self._reader.schema.field(name), "")
+        self._columns = list(names)
+        _check_types(self._reader.schema, names, text, as_is)
+
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold text."""
+        return [name for name in names if is_text(self._reader.schema.field(name).type)]
 
     def count(self) -> int | None:
         """Number of rows, if known."""
@@ -193,10 +201,18 @@ class _Pandas:
         self._frame = frame
         self.names = list(frame.columns)
 
-    def select(self, columns: Columns) -> None:
+    def select(
+        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
+    ) -> None:
         """Check the types of the columns."""
-        self._frame = self._frame[list(columns.all)]
-        self._schema = pandas_schema(self._frame)
+        self._frame = self._frame[list(names)]
+        self._schema = pandas_schema(self._frame, text, as_is)
+
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold text."""
+        few = self._frame.iloc[:0]
+        kinds = {name: pa.Schema.from_pandas(few[[name]], preserve_index=False) for name in names}
+        return [name for name, schema in kinds.items() if is_text(schema.field(0).type)]
 
     def count(self) -> int:
         """Number of rows."""
@@ -217,11 +233,16 @@ class _Dataset:
         self.where = where
         self.names = dataset.schema.names
 
-    def select(self, columns: Columns) -> None:
+    def select(
+        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
+    ) -> None:
         """Check the types of the columns."""
-        self._columns = list(columns.all)
-        for name in columns.all:
-            read_type(self._dataset.schema.field(name), "")
+        self._columns = list(names)
+        _check_types(self._dataset.schema, names, text, as_is)
+
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold text."""
+        return [name for name in names if is_text(self._dataset.schema.field(name).type)]
 
     def count(self) -> int | None:
         """Number of rows, if it costs no pass."""
@@ -255,6 +276,17 @@ class _Dataset:
     def _options(self) -> Any:
         """How Parquet is read, where nothing is known of where the files are."""
         return None
+
+
+def _check_types(
+    schema: Any, names: Sequence[str], text: Collection[str], as_is: Collection[str]
+) -> None:
+    """Raise unless columns hold numbers, those of `text` text, and those of `as_is` anything."""
+    for name in names:
+        if name in text:
+            require_text(schema.field(name), "")
+        elif name not in as_is:
+            read_type(schema.field(name), "")
 
 
 # -- files -----------------------------------------------------------------------------------
@@ -359,7 +391,8 @@ class _Files(_Dataset):
             return ds.IpcFileFormat()
         return ds.CsvFileFormat(
             parse_options=pa.csv.ParseOptions(delimiter="\t" if self._kind == "tsv" else ","),
-            convert_options=pa.csv.ConvertOptions(column_types=types),
+            # An empty field is a missing value, whatever the type of its column.
+            convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True),
         )
 
     def _header(self, path: str) -> "_Header":
@@ -375,27 +408,41 @@ class _Files(_Dataset):
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
         return _Header(schema, None, 0)
 
-    def select(self, columns: Columns) -> None:
+    def select(
+        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
+    ) -> None:
         """Check that each file has the columns and find the types to read them as."""
-        self._columns = list(columns.all)
-        in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].schema.names)
+        self._columns = list(names)
+        self._in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].schema.names)
         fields = []
-        for name in columns.all:
-            if name in in_folder_names:
-                field = self._dataset.schema.field(name)
-                fields.append(pa.field(name, read_type(field, f" of {self.where}")))
-                continue
-            types = set()
-            for path, header in zip(self._files, self._headers, strict=True):
-                require_column(name, header.schema.names, path)
-                types.add(read_type(header.schema.field(name), f" of {path}"))
-            # A text file shows only its first rows, in which fractions may look like integers.
-            text = self._kind in ("csv", "tsv")
-            same = len(types) == 1 and not (text and types != {pa.bool_()})
-            fields.append(pa.field(name, types.pop() if same else pa.float64()))
+        for name in names:
+            if name in self._in_folder_names:
+                types = {self._type(self._dataset.schema.field(name), self.where, text, as_is)}
+            else:
+                types = set()
+                for path, header in zip(self._files, self._headers, strict=True):
+                    require_column(name, header.schema.names, path)
+                    types.add(self._type(header.schema.field(name), path, text, as_is))
+            if len(types) > 1 and name in as_is:
+                raise TypeError(
+                    f"Column {name!r} has another type in some of the files, such as "
+                    f"{' and '.join(sorted(map(str, types)))}; read them apart."
+                )
+            fields.append(pa.field(name, types.pop() if len(types) == 1 else pa.float64()))
         form = self._plain_format({field.name: field.type for field in fields})
-        self._in_folder_names = in_folder_names
         self._dataset = self._make(form, pa.schema(fields))
+
+    def _type(self, field: Any, where: str, text: Collection[str], as_is: Collection[str]) -> Any:
+        """The type to read a column of a file as."""
+        if field.name in text:
+            require_text(field, f" of {where}")
+            return pa.string()
+        if field.name in as_is:
+            return field.type
+        kind = read_type(field, f" of {where}")
+        # A text file shows only its first rows, in which fractions may look like integers.
+        lines = self._kind in ("csv", "tsv") and field.name not in self._in_folder_names
+        return pa.float64() if lines and kind != pa.bool_() else kind
 
     def count(self) -> int | None:
         """Number of rows, if the headers tell."""
@@ -411,6 +458,9 @@ class _Files(_Dataset):
         try:
             for batch, name, first in batches:
                 yield batch, name, first
+        except pa.lib.ArrowCancelled:
+            # pyarrow has a handler of its own for Ctrl-C.
+            raise KeyboardInterrupt from None
         except (pa.ArrowException, OSError) as error:
             raise self._blamed(error, name) from error
 

@@ -1,7 +1,7 @@
 """Blocks of rows, as Arrow tables, to the moments of each fold."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.moments import Moments
-from sparsestep.sources.checks import Columns
+from sparsestep.sources.checks import Columns, NotNumbersError
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 
@@ -22,9 +22,11 @@ __all__ = [
     "Place",
     "block_moments",
     "block_rows",
+    "is_text",
     "pandas_schema",
     "partition_moments",
     "read_type",
+    "require_text",
 ]
 
 
@@ -103,14 +105,29 @@ def read_type(field: Any, where: str) -> Any:
         what = "dates or times"
     elif types.is_dictionary(kind):
         what = "categories"
-    raise TypeError(
-        f"Column {field.name!r}{where} holds {what}; turn it into numbers, or choose features "
-        "without it."
+    raise NotNumbersError(field.name, where, what)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column of this type holds text, or categories with texts for names."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 
-def pandas_schema(frame: Any) -> Any:
-    """Types to read the columns of a pandas frame as."""
+def require_text(field: Any, where: str) -> None:
+    """Raise unless a column holds text."""
+    if not is_text(field.type):
+        raise TypeError(
+            f"Column {field.name!r}{where} has categories, but holds values of type {field.type} "
+            "instead of text."
+        )
+
+
+def pandas_schema(frame: Any, text: Collection[str] = (), as_is: Collection[str] = ()) -> Any:
+    """Types to read the columns of a pandas frame as; those of `text` and `as_is` as they are."""
     fields = []
     for name in frame.columns:
         try:
@@ -119,7 +136,10 @@ def pandas_schema(frame: Any) -> Any:
             raise TypeError(
                 f"Column {name!r} holds values that are not all numbers: {error}"
             ) from error
-        fields.append(pa.field(name, read_type(field, "")))
+        if name in text:
+            require_text(field, "")
+        own = name in text or name in as_is
+        fields.append(field if own else pa.field(name, read_type(field, "")))
     return pa.schema(fields)
 
 

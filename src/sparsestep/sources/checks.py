@@ -11,6 +11,7 @@ import numpy as np
 __all__ = [
     "Columns",
     "DroppedRowsWarning",
+    "NotNumbersError",
     "choose",
     "comes_from",
     "folds_and_seed",
@@ -27,6 +28,17 @@ class DroppedRowsWarning(UserWarning):
         super().__init__(message)
         self.n_dropped = n_dropped
         self.n_rows = n_rows
+
+
+class NotNumbersError(TypeError):
+    """The column `name`, of a place in words, holds something else than numbers."""
+
+    def __init__(self, name: str, where: str, what: str) -> None:
+        super().__init__(
+            f"Column {name!r}{where} holds {what}; turn it into numbers, or choose features "
+            "without it."
+        )
+        self.name, self.where, self.what = name, where, what
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,160 @@
+"""Columns of text as columns of zeros and ones, one for each category.
+
+Of two categories the second alone has such a column: the first would be its mirror image. Of more
+each has one, so that a sparse model may single out any of them; it never needs all.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparsestep.sources.blocks import BLOCK_BYTES
+from sparsestep.sources.checks import Columns, require_column
+
+__all__ = ["Batches", "Rows", "categories_of", "indicators", "one_hot"]
+
+# A batch, and the name and first row of where it comes from.
+Batches = Iterator[tuple[Any, str, int]]
+
+# Of more than so many categories few can have enough rows to be told from the others.
+MOST_CATEGORIES = 1000
+
+
+class Rows(Protocol):
+    """An open source of rows."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All columns."""
+
+    @property
+    def where(self) -> str:
+        """The source, in words."""
+
+    def select(
+        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
+    ) -> None:
+        """Choose the columns: numbers, but for those of text and those of any type."""
+
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold text."""
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+
+    def batches(self, size: int) -> Batches:
+        """All rows in order."""
+
+
+def indicators(column: str, categories: Sequence[str]) -> list[str]:
+    """Names of the columns of zeros and ones, for the last of the categories."""
+    return [f"{column}={category}" for category in _shown(categories)]
+
+
+def _shown(categories: Sequence[str]) -> Sequence[str]:
+    """The categories that have a column."""
+    return categories[1:] if len(categories) == 2 else categories
+
+
+def one_hot(
+    columns: Columns, rows: Rows, categories: Mapping[str, Sequence[str]]
+) -> tuple[Columns, "_OneHot"]:
+    """The columns after the encoding, and the rows that have them."""
+    for name, known in categories.items():
+        if name in (columns.target, columns.weight):
+            raise ValueError(f"Column {name!r} has categories, so it can only be a feature.")
+        require_column(name, rows.names, rows.where)
+        if not known or len(set(known)) < len(known):
+            raise ValueError(f"The categories of {name!r} must be one or more different texts.")
+    features: list[str] = []
+    for name in columns.features:
+        features += indicators(name, categories[name]) if name in categories else [name]
+    twice = [name for name, count in Counter(features).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"Column {twice[0]!r} of {rows.where} has the name of a column that the categories "
+            "give; rename it."
+        )
+    encoded = {name: list(categories[name]) for name in columns.features if name in categories}
+    return replace(columns, features=tuple(features)), _OneHot(rows, columns.all, encoded)
+
+
+class _OneHot:
+    """Rows with columns of text encoded."""
+
+    def __init__(
+        self, rows: Rows, source_names: Sequence[str], categories: dict[str, list[str]]
+    ) -> None:
+        self._rows, self._source_names, self._categories = rows, source_names, categories
+        self.names, self.where = rows.names, rows.where
+
+    def select(
+        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
+    ) -> None:
+        """Choose the columns, given by their names after the encoding."""
+        self._names = list(names)
+        self._rows.select(self._source_names, text=tuple(self._categories))
+
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """None: all columns are encoded."""
+        return []
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self._rows.count()
+
+    def batches(self, size: int) -> Batches:
+        """All rows in order."""
+        for batch, name, first in self._rows.batches(size):
+            arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+            for column, categories in self._categories.items():
+                encoded = _encoded(arrays.pop(column), column, categories, name, first)
+                arrays.update(zip(indicators(column, categories), encoded, strict=True))
+            ordered = [arrays[column] for column in self._names]
+            yield pa.RecordBatch.from_arrays(ordered, names=self._names), name, first
+
+
+def _encoded(
+    values: Any, column: str, categories: Sequence[str], name: str, first: int
+) -> list[Any]:
+    """Zeros and ones for each category that has a column.
+
+    A missing value is missing in the first of them, and so counted once.
+    """
+    texts = values.cast(pa.string())
+    found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
+    if found.null_count > texts.null_count:
+        row = pc.index(pc.and_(pc.is_null(found), pc.is_valid(texts)), True).as_py()
+        of = f" of {name}" if name else ""
+        raise ValueError(
+            f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
+            f"{of}, which is none of its {len(categories)} categories."
+        )
+    hidden = len(categories) - len(_shown(categories))
+    encoded = [pc.equal(found, code) for code in range(hidden, len(categories))]
+    return [encoded[0], *(pc.fill_null(each, False) for each in encoded[1:])]
+
+
+def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
+    """The categories, sorted, of those of the columns that hold text: one pass over them."""
+    text = rows.text_among(names)
+    if not text:
+        return {}
+    found: dict[str, set[str]] = {name: set() for name in text}
+    rows.select(text, text=text)
+    for batch, _, _ in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
+        for name, known in found.items():
+            known.update(pc.unique(batch.column(name).cast(pa.string()).drop_null()).to_pylist())
+            if len(known) > MOST_CATEGORIES:
+                raise ValueError(
+                    f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
+                    "texts, too many to be categories; leave it out."
+                )
+    for name, known in found.items():
+        if not known:
+            raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
+    return {name: sorted(known) for name, known in found.items()}

@@ -1,0 +1,152 @@
+"""Columns of text as zeros and ones: the same moments as of a table encoded beforehand."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from sparsestep import read_moments
+from sparsestep.sources import DroppedRowsWarning, read_categories
+
+CITIES = ["Oslo", "Rome", "São Paulo"]
+
+
+def make(n=60):
+    rng = np.random.default_rng(0)
+    return pa.table(
+        {
+            "city": rng.choice(CITIES, n).tolist(),
+            "size": rng.normal(size=n),
+            "sex": rng.choice(["f", "m"], n).tolist(),
+            "y": rng.normal(size=n),
+        }
+    )
+
+
+def encoded(table):
+    """The same table by hand."""
+    city, sex = table["city"].to_pylist(), table["sex"].to_pylist()
+    columns = {f"city={name}": [float(c == name) for c in city] for name in CITIES}
+    columns |= {"size": table["size"], "sex=m": [float(s == "m") for s in sex], "y": table["y"]}
+    return pa.table(columns)
+
+
+def of_kind(table, kind, folder):
+    """The table as another kind of source."""
+    path = folder / f"table.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path)
+    elif kind == "csv":
+        pa.csv.write_csv(table, path)
+    elif kind == "feather":
+        pa.feather.write_feather(table, path)
+    elif kind == "categories":
+        codes = table["city"].combine_chunks().dictionary_encode()
+        table = table.set_column(0, "city", codes)
+        path = folder / "table.parquet"
+        pq.write_table(table, path)
+    elif kind == "pandas":
+        return table.to_pandas()
+    elif kind == "pandas categories":
+        return table.to_pandas().astype({"city": "category"})
+    elif kind == "folder":
+        (folder / "parts").mkdir()
+        for i in range(3):
+            pq.write_table(table.slice(20 * i, 20), folder / "parts" / f"{i}.parquet")
+        return folder / "parts"
+    else:
+        return table
+    return path
+
+
+KINDS = [
+    "parquet",
+    "csv",
+    "feather",
+    "categories",
+    "pandas",
+    "pandas categories",
+    "folder",
+    "arrow",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_moments_are_those_of_a_table_encoded_by_hand(kind, tmp_path):
+    source = of_kind(make(), kind, tmp_path)
+    categories = read_categories(source)
+    assert categories == {"city": CITIES, "sex": ["f", "m"]}
+    moments = read_moments(source, "y", categories=categories, folds=3)
+    expected = read_moments(encoded(make()), "y", folds=3)
+    for one, other in zip(moments, expected, strict=True):
+        assert one.feature_names == other.feature_names
+        np.testing.assert_allclose(one.xtx, other.xtx, atol=1e-12)
+        np.testing.assert_allclose(one.xty, other.xty, atol=1e-12)
+
+
+def test_features_are_replaced_where_they_stand():
+    table = make()
+    categories = read_categories(table, ["sex", "size"])
+    assert list(categories) == ["sex"]
+    moments = read_moments(table, "y", features=["size", "sex"], categories=categories)
+    assert moments.feature_names == ("size", "sex=m")
+    # Categories of columns that are not asked for do no harm.
+    assert read_moments(table, "y", features=["size"], categories=categories).n_features == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "pandas"])
+def test_missing_categories_are_counted_once_or_refused(kind, tmp_path):
+    table = make()
+    city = table["city"].to_pylist()
+    city[4] = city[17] = None
+    source = of_kind(table.set_column(0, "city", pa.array(city)), kind, tmp_path)
+    if kind == "csv":
+        # An empty field, without the quotes that Arrow writes around texts.
+        source.write_text(source.read_text().replace('""', ""))
+    categories = read_categories(source)
+    assert categories["city"] == CITIES
+    with pytest.warns(DroppedRowsWarning, match=r"Left out 2 of 60 rows .* \(2 in 'city=Oslo'\)"):
+        moments = read_moments(source, "y", categories=categories, drop_missing=True)
+    keep = [i for i in range(60) if i not in (4, 17)]
+    expected = read_moments(encoded(make()).take(keep), "y")
+    np.testing.assert_allclose(moments.xtx, expected.xtx, atol=1e-12)
+    with pytest.raises(ValueError, match=r"'city=Oslo' has a missing value in row 4 "):
+        read_moments(source, "y", categories=categories)
+
+
+def test_refusals(tmp_path):
+    table = make()
+    with pytest.raises(TypeError, match="'city' holds text"):
+        read_moments(table, "y")
+    with pytest.raises(
+        ValueError, match=r"'city' holds '.*' in row \d+ .*none of its 1 categories"
+    ):
+        read_moments(table, "y", categories={"city": ["Paris"], "sex": ["f", "m"]})
+    with pytest.raises(ValueError, match="no column 'town'"):
+        read_moments(table, "y", categories={"town": ["Paris"]})
+    with pytest.raises(ValueError, match="different texts"):
+        read_moments(table, "y", categories={"city": ["Oslo", "Oslo"]})
+    with pytest.raises(TypeError, match="'size' has categories, but holds values of type double"):
+        read_moments(table, "y", categories={"size": ["1"], "sex": ["f", "m"], "city": CITIES})
+    with pytest.raises(ValueError, match="can only be a feature"):
+        read_moments(table, "y", categories={"y": ["1"]})
+    clash = table.append_column("sex=m", table["size"])
+    with pytest.raises(ValueError, match="'sex=m' of the table has the name of a column that"):
+        read_moments(clash, "y", categories=read_categories(clash))
+    many = pa.table({"id": [f"patient {i}" for i in range(2000)]})
+    with pytest.raises(ValueError, match="more than 1000 different texts"):
+        read_categories(many)
+    with pytest.raises(ValueError, match="no text at all"):
+        read_categories(pa.table({"id": pa.array([None, None], pa.string())}))
+    with pytest.raises(ValueError, match="no column 'town'"):
+        read_categories(table, ["town"])
+
+
+def test_dask_is_refused():
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"a": ["x", "y"], "y": [1.0, 2.0]}), npartitions=1)
+    with pytest.raises(TypeError, match="Categories are for files"):
+        read_moments(frame, "y", categories={"a": ["x", "y"]})
