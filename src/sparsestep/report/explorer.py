@@ -1,0 +1,287 @@
+"""The part of the report that moves: the path, the curve of the choice, and the slider's data."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from sparsestep.model_document import Target
+from sparsestep.report.numbers import decimals, number
+from sparsestep.report.pictures import CurvePicture, PathPicture
+from sparsestep.report.scales import AlphaAxis
+
+__all__ = ["Explorer", "as_script_data"]
+
+Array = NDArray[np.float64]
+
+_CV = "CV error"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An alpha with a name, to which a button leads."""
+
+    kind: str
+    label: str
+    index: int
+    alpha: str
+    place: str
+    height: float | None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One row of the table beside the slider, with the ends of its bar."""
+
+    name: str
+    style: str
+    coef: str
+    start: str
+    length: str
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The path of one target as pictures, the table at the chosen alpha, and the script's data."""
+
+    picture: PathPicture
+    description: str
+    curve: CurvePicture | None
+    curve_title: str
+    curve_description: str
+    stops: list[Stop]
+    last: int
+    chosen: int
+    readout: list[tuple[str, str, str]]
+    rows: list[Shown]
+    decimals: int
+    zero: str
+    n_ever: int
+    data: Markup
+
+    @classmethod
+    def of(cls, target: Target, names: Sequence[str], scale: Array, total: float) -> "Explorer":
+        """The explorer of a target that has a path; `scale` makes coefficients comparable."""
+        models = _Models.of(target, len(names), total)
+        chosen = models.chosen
+        effects = models.coefs * scale[:, np.newaxis]
+        order = _order(effects, chosen)
+        axis = AlphaAxis(models.alphas)
+        picture = PathPicture.of(axis, effects, models.n_nonzero, names, order, chosen)
+        r2 = 1.0 - models.rss / total if total > 0 else np.full(len(models.alphas), np.nan)
+        name, values, spreads = _judged(target)
+        curve = None
+        if values is not None:
+            best = int(np.argmin(values))
+            bound = None
+            if spreads is not None and np.isfinite(spreads[best]):
+                bound = float(values[best] + spreads[best])
+            curve = CurvePicture.of(axis, values, spreads, bound)
+        stops = _stops(target, models, axis, curve)
+        rows = [
+            _shown(picture, names[j], j, models.coefs[j, chosen], effects[j, chosen])
+            for j in order
+            if effects[j, chosen] != 0
+        ]
+        which, distinct = _distinct(models.coefs[order])
+        data = {
+            "names": [names[j] for j in order],
+            "styles": [picture.styles.get(j, "other") for j in order],
+            "scale": _rounded(scale[order]),
+            "alphas": models.alphas.tolist(),
+            "x": [round(100 * float(share), 3) for share in axis.fractions],
+            "models": distinct,
+            "which": which,
+            "r2": _rounded(r2),
+            "judge": name,
+            "values": None if values is None else _rounded(values),
+            "spreads": None if spreads is None else _rounded(spreads),
+            "heights": None if curve is None else curve.heights,
+            "chosen": chosen,
+            "low": picture.scale.low,
+            "high": picture.scale.high,
+            "height": picture.height,
+        }
+        return cls(
+            picture=picture,
+            description=_described(models, [row.name for row in rows]),
+            curve=curve,
+            curve_title=_title(name, curve),
+            curve_description=" ".join(
+                f"{stop.label.capitalize()}: alpha {stop.alpha}." for stop in stops
+            ),
+            stops=stops,
+            last=len(models.alphas) - 1,
+            chosen=chosen,
+            readout=_readout(models, r2, name, values, spreads),
+            rows=rows,
+            decimals=max((decimals(row.coef) for row in rows), default=0),
+            zero=picture.scale.share(0.0),
+            n_ever=len(order),
+            data=as_script_data(data),
+        )
+
+
+@dataclass(frozen=True)
+class _Models:
+    """A path with the chosen model on it."""
+
+    alphas: Array
+    coefs: Array
+    n_nonzero: NDArray[np.intp]
+    rss: Array
+    chosen: int
+
+    @classmethod
+    def of(cls, target: Target, m: int, total: float) -> "_Models":
+        path = target["path"]
+        assert path is not None
+        alphas = np.array(path["alphas"], dtype=np.float64)
+        rss = np.array(path["rss"], dtype=np.float64)
+        coefs = np.zeros((m, len(alphas)))
+        for i, (kept, values) in enumerate(zip(path["kept"], path["coefs"], strict=True)):
+            coefs[kept, i] = values
+        chosen = target["index"]
+        if chosen is None:
+            # An alpha that was given need not be one of the path's: it is put between them.
+            chosen = int(np.count_nonzero(alphas > target["alpha"]))
+            own = np.zeros(m)
+            own[target["kept"]] = target["coef"]
+            alphas = np.insert(alphas, chosen, target["alpha"])
+            coefs = np.insert(coefs, chosen, own, axis=1)
+            left = np.nan if target["r2"] is None else (1.0 - target["r2"]) * total
+            rss = np.insert(rss, chosen, left)
+        return cls(alphas, coefs, np.count_nonzero(coefs, axis=0), rss, chosen)
+
+
+def as_script_data(data: Any) -> Markup:
+    """JSON that no parser of HTML takes for anything else: without <, > and &."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _rounded(values: Array) -> list[float | None]:
+    """Six digits are more than the page shows; null is JSON's NaN."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+
+
+def _order(effects: Array, chosen: int) -> list[int]:
+    """The variables that are ever kept: those chosen by their effect, then as they enter."""
+    ever = np.flatnonzero(effects.any(axis=1))
+    size = np.abs(effects[ever, chosen])
+    enters = (effects[ever] != 0).argmax(axis=1)
+    return [int(j) for j in ever[np.lexsort([enters, -size, size == 0])]]
+
+
+def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
+    """Neighbouring alphas often share a model: which one each has, and the models.
+
+    A model is the ranks of its variables and their coefficients.
+    """
+    which: list[int] = []
+    found: list[list[Any]] = []
+    for column in coefs.T:
+        kept = np.flatnonzero(column)
+        model = [kept.tolist(), _rounded(column[kept])]
+        if not found or found[-1] != model:
+            found.append(model)
+        which.append(len(found) - 1)
+    return which, found
+
+
+def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
+    """By what the models were compared: its name, its values, and their standard errors."""
+    if target["cv"] is not None:
+        values, spreads = (
+            np.array(target["cv"][part], dtype=np.float64) for part in ("mean", "se")
+        )
+        return _CV, values, spreads
+    if target["criterion"] is not None:
+        values = np.array(target["criterion"]["values"], dtype=np.float64)
+        return target["criterion"]["name"].upper(), values, None
+    return "", None, None
+
+
+def _title(name: str, curve: CurvePicture | None) -> str:
+    """The heading of the curve."""
+    title = "Cross-validation error, mean squared" if name == _CV else f"{name} of each model"
+    return f"{title} (logarithmic)" if curve is not None and curve.logarithmic else title
+
+
+def _described(models: _Models, kept: Sequence[str]) -> str:
+    """The picture of the path in words."""
+    most, least = number(float(models.alphas[0])), number(float(models.alphas[-1]))
+    names = ", ".join(kept[:20]) + (f" and {len(kept) - 20} more" if len(kept) > 20 else "")
+    return (
+        f"{len(models.alphas)} values of alpha from {most} to {least}. "
+        f"Between {models.n_nonzero.min()} and {models.n_nonzero.max()} variables are kept. "
+        f"At the chosen alpha, {number(float(models.alphas[models.chosen]))}, "
+        f"{len(kept)}{': ' if kept else ''}{names}."
+    )
+
+
+def _stops(
+    target: Target, models: _Models, axis: AlphaAxis, curve: CurvePicture | None
+) -> list[Stop]:
+    """The chosen alpha, and those of the two rules of cross-validation."""
+    found = [("chosen", "chosen model", models.chosen)]
+    if target["cv"] is not None:
+        alphas = models.alphas.tolist()
+        found.append(("min", "smallest error", alphas.index(target["cv"]["alpha_min"])))
+        found.append(("1se", "one standard error", alphas.index(target["cv"]["alpha_1se"])))
+    return [
+        Stop(
+            kind,
+            label,
+            index,
+            number(float(models.alphas[index])),
+            axis.percent(index),
+            None if curve is None else curve.heights[index],
+        )
+        for kind, label, index in found
+    ]
+
+
+def _readout(
+    models: _Models, r2: Array, name: str, values: Array | None, spreads: Array | None
+) -> list[tuple[str, str, str]]:
+    """What the page says of the chosen alpha: a key for the script, a label and a text.
+
+    The script writes the same texts for other alphas.
+    """
+    i = models.chosen
+    lines = [
+        ("alpha", "alpha", number(float(models.alphas[i]))),
+        ("count", "variables", str(models.n_nonzero[i])),
+        ("r2", "R²", number(_six(r2[i]), 3)),
+    ]
+    if values is not None:
+        text = number(_six(values[i]))
+        if spreads is not None and np.isfinite(spreads[i]):
+            text += f" ± {number(_six(spreads[i]), 3)}"
+        lines.append(("value", name, text))
+    return lines
+
+
+def _six(value: float) -> float:
+    """The number as the script has it, so that both round to the same text."""
+    return float(f"{value:.6g}")
+
+
+def _shown(picture: PathPicture, name: str, j: int, coef: float, effect: float) -> Shown:
+    """A row of the table."""
+    scale = picture.scale
+    ends = sorted(float(np.clip(v, scale.low, scale.high)) for v in (0.0, effect))
+    return Shown(
+        name,
+        picture.styles.get(j, "other"),
+        number(_six(coef)),
+        scale.share(ends[0]),
+        scale.width(ends[1] - ends[0]),
+    )

@@ -1,0 +1,88 @@
+"""Numbers as text: one rule for the page and, in `script.js`, for its slider."""
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+__all__ = ["count", "decimals", "fixed", "number", "percent", "short", "sized_by"]
+
+MISSING = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """So many significant digits, integers in full; powers of ten only where zeros would not do.
+
+    Halves round away from zero, as JavaScript's toFixed does, so that the script's texts and these
+    agree to the letter.
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    exact = Decimal(value)
+    exponent = _rounded_exponent(exact, digits)
+    if -4 <= exponent < 7:
+        return fixed(value, max(digits - 1 - exponent, 0))
+    mantissa = exact.scaleb(-exponent)
+    power = str(exponent).translate(_SUPERSCRIPTS)
+    return f"{_signed(_quantized(mantissa, digits - 1))} {TIMES} 10{power}"
+
+
+def fixed(value: float, decimals: int) -> str:
+    """So many decimals, with commas between thousands and a true minus."""
+    return _signed(_quantized(Decimal(value), decimals))
+
+
+def sized_by(error: float | None, *values: float) -> list[str]:
+    """Values that share a standard error, to three digits of it: more would be noise."""
+    largest = max((abs(value) for value in values), default=0.0)
+    if error is None or not (error > 0 and 1e-4 <= largest < 1e7) or not math.isfinite(error):
+        return [number(value) for value in values]
+    decimals = 2 - math.floor(math.log10(error))
+    decimals = min(max(decimals, 0), 6 - math.floor(math.log10(largest)), 6)
+    return [fixed(value, max(decimals, 0)) for value in values]
+
+
+def count(value: float) -> str:
+    """A number of rows; weighted ones need not be whole."""
+    return f"{value:,.0f}" if value == round(value) else number(value, 6)
+
+
+def decimals(text: str) -> int:
+    """Digits after the point of a number's text."""
+    return 0 if TIMES in text else len(text.partition(".")[2])
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage."""
+    return MISSING if share is None else f"{number(100 * share, 3)} %"
+
+
+def short(value: float) -> str:
+    """The mark of an axis: as few digits as the value has."""
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        mantissa, power = f"{value:.6e}".split("e")
+        leading = f"{float(mantissa):.6g}".replace("-", MINUS)
+        raised = str(int(power)).translate(_SUPERSCRIPTS)
+        times = {"1": "", f"{MINUS}1": MINUS}.get(leading, f"{leading}{TIMES}")
+        return f"{times}10{raised}"
+    return f"{value:,.12g}".replace("-", MINUS)
+
+
+def _rounded_exponent(exact: Decimal, digits: int) -> int:
+    """The power of ten of the leading digit after rounding: 9.9999 is of the order of 10."""
+    exponent = exact.adjusted()
+    mantissa = _quantized(exact.scaleb(-exponent), digits - 1)
+    return exponent + (abs(mantissa) >= 10)
+
+
+def _quantized(exact: Decimal, decimals: int) -> Decimal:
+    return exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP)
+
+
+def _signed(value: Decimal) -> str:
+    """Grouped digits; what rounds to zero has no sign."""
+    text = f"{abs(value):,}"
+    return f"{MINUS}{text}" if value < 0 else text

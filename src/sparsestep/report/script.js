@@ -1,0 +1,241 @@
+"use strict";
+(function () {
+  const SVG = "http://www.w3.org/2000/svg";
+  const MINUS = "\u2212", MISSING = "\u2013", TIMES = "\u00d7";
+  const SUPERSCRIPTS = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
+  // A table of hundreds of rows, made anew at each step of the slider, would make it halt.
+  const MOST_ROWS = 60;
+  const root = document.documentElement;
+  root.classList.add("js");
+
+  function fixed(value, decimals) {
+    const text = Math.abs(value).toFixed(decimals);
+    const [whole, rest] = text.split(".");
+    const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? "." + rest : "");
+    return (value < 0 && Number(text) !== 0 ? MINUS : "") + grouped;
+  }
+
+  // The same texts as `number` in numbers.py.
+  function number(value, digits) {
+    if (value === null) return MISSING;
+    if (value === 0) return "0";
+    const [mantissa, power] = Math.abs(value).toExponential(digits - 1).split("e");
+    const exponent = Number(power);
+    if (exponent >= -4 && exponent < 7) return fixed(value, Math.max(digits - 1 - exponent, 0));
+    const raised = String(Math.abs(exponent)).replace(/\d/g, (d) => SUPERSCRIPTS[d]);
+    return (value < 0 ? MINUS : "") + mantissa + " " + TIMES + " 10" + (exponent < 0 ? "\u207b" : "") + raised;
+  }
+
+  function make(name, attributes, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  }
+
+  function draw(name, attributes) {
+    const node = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    return node;
+  }
+
+  function picture(name, ...children) {
+    const svg = draw("svg", { class: name, "aria-hidden": "true" });
+    svg.append(...children);
+    return svg;
+  }
+
+  function decimals(text) {
+    return text.includes(TIMES) || !text.includes(".") ? 0 : text.split(".")[1].length;
+  }
+
+  function cell(text, places) {
+    const node = make("td", { class: "num f" + places });
+    if (text.includes(TIMES)) {
+      node.append(text);
+    } else {
+      const [whole, rest] = text.split(".");
+      node.append(whole, make("i", { class: "frac" }, rest === undefined ? "" : "." + rest));
+    }
+    return node;
+  }
+
+  function explore(section) {
+    const key = section.dataset.explorer;
+    const data = JSON.parse(document.getElementById("data-" + key).textContent);
+    const slider = document.getElementById("slider-" + key);
+    const body = section.querySelector(".side tbody");
+    const rest = section.querySelector("[data-rest]");
+    const next = section.querySelector("[data-next]");
+    const live = section.querySelector("[data-live]");
+    const find = section.querySelector("[data-find]");
+    const dots = section.querySelector(".dots");
+    const cursors = section.querySelectorAll(".cursor");
+    const curve = section.querySelector(".plot-curve");
+    const here = curve && curve.appendChild(draw("circle", { class: "here", r: 4.5 }));
+    const models = data.models.map(([ranks, coefs]) => new Map(ranks.map((rank, i) => [rank, coefs[i]])));
+    const chosen = models[data.which[data.chosen]];
+    let saying;
+
+    const share = (effect) => 100 * (effect - data.low) / (data.high - data.low);
+    const clipped = (effect) => Math.min(Math.max(effect, data.low), data.high);
+    const variables = (k) => k === 1 ? "1 variable" : k + " variables";
+
+    function value(i) {
+      if (!data.values) return null;
+      const spread = data.spreads && data.spreads[i] !== null ? " \u00b1 " + number(data.spreads[i], 3) : "";
+      return number(data.values[i], 4) + spread;
+    }
+
+    function row(rank, coef, places) {
+      const style = data.styles[rank];
+      const effect = coef === undefined ? 0 : clipped(coef * data.scale[rank]);
+      const ends = [share(Math.min(effect, 0)), share(Math.max(effect, 0))];
+      const swatch = picture("swatch", draw("line", { class: style, x1: 0, x2: 18, y1: 5, y2: 5 }));
+      const bar = picture("bar",
+        draw("rect", { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%", height: 12 }),
+        draw("line", { x1: share(0) + "%", x2: share(0) + "%", y1: -3, y2: 15 }));
+      const name = make("span", { class: "name" }, data.names[rank]);
+      const what = coef === undefined ? "left" : chosen.has(rank) ? "" : "entered";
+      return make("tr", coef === undefined ? { class: "gone" } : {},
+        make("th", { scope: "row" }, make("span", { class: "named" }, swatch, name)),
+        cell(coef === undefined ? MISSING : number(coef, 4), places),
+        make("td", { class: "bar-cell" }, bar),
+        make("td", { class: "what" }, what));
+    }
+
+    function table(model) {
+      const wanted = find ? find.value.trim().toLowerCase() : "";
+      const ranks = [...new Set([...chosen.keys(), ...model.keys()])].sort((a, b) => a - b)
+        .filter((rank) => data.names[rank].toLowerCase().includes(wanted));
+      const shown = ranks.slice(0, MOST_ROWS);
+      const places = Math.max(0, ...shown.filter((rank) => model.has(rank))
+        .map((rank) => decimals(number(model.get(rank), 4))));
+      body.replaceChildren(...shown.map((rank) => row(rank, model.get(rank), places)));
+      rest.textContent = ranks.length > shown.length
+        ? "And " + (ranks.length - shown.length) + " more: find them by name."
+        : ranks.length === 0 ? (wanted ? "No variable of this model has such a name." : "No variable is kept.") : "";
+    }
+
+    const list = (ranks) => ranks.slice(0, 5).map((rank) => data.names[rank]).join(", ") +
+      (ranks.length > 5 ? " and " + (ranks.length - 5) + " more" : "");
+    const without = (some, others) => [...some.keys()].filter((rank) => !others.has(rank));
+
+    // What the next change to the right will be.
+    function coming(i) {
+      const j = data.which.findIndex((model, k) => k > i && model !== data.which[i]);
+      if (j < 0) return "";
+      const model = models[data.which[i]], after = models[data.which[j]];
+      const enter = without(after, model), leave = without(model, after);
+      if (!enter.length && !leave.length) return "";
+      return "The next change is at alpha " + number(data.alphas[j], 4) + "." +
+        (enter.length ? " Entering: " + list(enter) + "." : "") +
+        (leave.length ? " Leaving: " + list(leave) + "." : "");
+    }
+
+    function dot(rank, coef, x) {
+      const height = data.height * (1 - share(coef * data.scale[rank]) / 100);
+      return draw("circle", { class: "dot " + data.styles[rank], cx: x, cy: height, r: 4 });
+    }
+
+    function say(i, model) {
+      const entered = without(model, chosen), left = without(chosen, model);
+      const parts = ["alpha " + number(data.alphas[i], 4) + ": " + variables(model.size)];
+      if (data.values) parts.push(data.judge + " " + value(i));
+      if (entered.length) parts.push("entered: " + list(entered));
+      if (left.length) parts.push("left: " + list(left));
+      if (i === data.chosen) parts.push("the chosen model");
+      live.textContent = parts.join(". ") + ".";
+    }
+
+    function show(spoken) {
+      const i = Number(slider.value), model = models[data.which[i]], x = data.x[i] + "%";
+      const texts = { alpha: number(data.alphas[i], 4), count: String(model.size), r2: number(data.r2[i], 3), value: value(i) };
+      for (const node of section.querySelectorAll("[data-key]")) node.textContent = texts[node.dataset.key];
+      slider.setAttribute("aria-valuetext", "alpha " + texts.alpha + ", " + variables(model.size));
+      for (const cursor of cursors) {
+        cursor.setAttribute("x1", x);
+        cursor.setAttribute("x2", x);
+      }
+      if (here) {
+        here.setAttribute("cx", x);
+        here.setAttribute("cy", data.heights[i]);
+      }
+      const within = [...model].filter(([rank, coef]) => clipped(coef * data.scale[rank]) === coef * data.scale[rank]);
+      dots.replaceChildren(...within.slice(0, MOST_ROWS).reverse().map(([rank, coef]) => dot(rank, coef, x)));
+      table(model);
+      next.textContent = coming(i);
+      clearTimeout(saying);
+      // Spoken when the slider rests: each step would be interrupted by the next.
+      if (spoken) saying = setTimeout(() => say(i, model), 400);
+    }
+
+    function go(index) {
+      slider.value = index;
+      show(true);
+    }
+
+    function follow(event) {
+      const box = event.currentTarget.getBoundingClientRect();
+      const x = 100 * (event.clientX - box.left) / box.width;
+      const distance = (i) => Math.abs(data.x[i] - x);
+      go(data.x.reduce((best, _, i) => distance(i) < distance(best) ? i : best, 0));
+    }
+
+    for (const plot of section.querySelectorAll(".plot")) {
+      plot.addEventListener("pointerdown", follow);
+      plot.addEventListener("pointermove", (event) => { if (event.buttons) follow(event); });
+    }
+    for (const button of section.querySelectorAll("[data-go]")) {
+      button.addEventListener("click", () => go(Number(button.dataset.go)));
+    }
+    slider.addEventListener("input", () => show(true));
+    if (find) find.addEventListener("input", () => show(false));
+    go(data.chosen);
+    clearTimeout(saying);
+  }
+
+  function fold(button) {
+    const table = document.getElementById(button.dataset.unfold);
+    const label = button.textContent;
+    table.classList.add("folded");
+    button.addEventListener("click", () => {
+      const folded = table.classList.toggle("folded");
+      button.setAttribute("aria-expanded", String(!folded));
+      button.textContent = folded ? label : "Show fewer";
+    });
+  }
+
+  function filter(input) {
+    const table = document.getElementById(input.dataset.filter);
+    const button = document.querySelector("[data-unfold=" + table.id + "]");
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLowerCase();
+      if (wanted && table.classList.contains("folded")) button.click();
+      for (const line of table.tBodies[0].rows) {
+        line.hidden = !line.cells[0].textContent.toLowerCase().includes(wanted);
+      }
+    });
+  }
+
+  function themes(button) {
+    const wish = matchMedia("(prefers-color-scheme: dark)");
+    const dark = () => (root.dataset.theme || (wish.matches ? "dark" : "light")) === "dark";
+    const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
+    button.addEventListener("click", () => {
+      root.dataset.theme = dark() ? "light" : "dark";
+      label();
+    });
+    wish.addEventListener("change", label);
+    label();
+  }
+
+  document.querySelectorAll("[data-explorer]").forEach(explore);
+  document.querySelectorAll("[data-unfold]").forEach(fold);
+  document.querySelectorAll("[data-filter]").forEach(filter);
+  themes(document.getElementById("theme"));
+  // Paper cannot be unfolded.
+  addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
+})();
