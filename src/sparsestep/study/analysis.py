@@ -114,6 +114,12 @@ class Analysis:
         """Number of data sets of each setting."""
         return int(self.settings["replicate"].nunique())
 
+    @property
+    def full_size(self) -> bool:
+        """Whether the data sets are as large as the paper's."""
+        rows, m = self.results["n_train"].min(), self.settings["m"].max()
+        return bool(rows >= 20_000 and m >= 500)
+
     def by_method(self) -> pd.DataFrame:
         """How each method's fits went: the ends of the grid, convergence, and cost.
 

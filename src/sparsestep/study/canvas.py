@@ -36,7 +36,7 @@ COLOURS = {
 LETTERS = {"OLS": "O", "Ridge": "R", "Lasso": "L", "SCAD": "C", "MC+": "M", "SparseStep": "S"}
 # Values that no other colour has: on a page, `inline_svg` gives them the page's own colours.
 INK, GREY, PALE = "#222223", "#707071", "#CBCBCC"
-_OF_THE_PAGE = {INK: "var(--ink)", GREY: "var(--muted)", PALE: "var(--line)"}
+_OF_THE_PAGE = {INK: "var(--ink)", GREY: "var(--soft)", PALE: "var(--rule)"}
 
 
 @contextmanager
@@ -70,6 +70,9 @@ def blank(width: float, height: float, *, constrained: bool = False) -> Figure:
 def svg(figure: Figure, *, transparent: bool = False) -> str:
     """The figure as SVG, with letters as outlines: the same bytes wherever it is drawn."""
     buffer = io.StringIO()
+    if figure.get_layout_engine() is not None:
+        # Labels find their places while they are drawn, and the layout follows them.
+        figure.draw_without_rendering()
     figure.savefig(
         buffer, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None}
     )

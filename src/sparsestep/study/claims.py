@@ -23,6 +23,7 @@ __all__ = ["Claim", "Part", "claims_of", "describe", "format_p"]
 PAPER_DATASETS = 180
 # "About" the cost of one least squares solution.
 ABOUT = 2.0
+_HOLM, _COST = 8, 9
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,14 @@ class Part:
         What the paper found, and what these results show.
     holds : bool
         Whether they agree.
+    about : tuple of str, optional
+        The methods it speaks of.
     """
 
     paper: str
     ours: str
     holds: bool
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,27 +96,27 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
     tuple of Claim
     """
     mse_b, hit_rate, mse_y, _ = (analysis.rankings[measure.column] for measure in MEASURES)
-    drafts: list[tuple[str, list[Part], list[str]]] = [
+    drafts: list[tuple[str, list[Part], Ranking | None]] = [
         (
             "SparseStep has the best average rank on the MSE of b, followed by SCAD, MC+ and "
             "lasso.",
             [_first(mse_b, "SparseStep"), _order(mse_b, 1, ("SCAD", "MC+", "Lasso"))],
-            reasons_for_ranks(analysis, mse_b),
+            mse_b,
         ),
         (
             "MC+ has the best average rank on the hit rate, then SparseStep, then SCAD.",
             [_first(hit_rate, "MC+"), _order(hit_rate, 1, ("SparseStep", "SCAD"))],
-            reasons_for_ranks(analysis, hit_rate),
+            hit_rate,
         ),
         (
             "SparseStep has the best average rank on the test MSE.",
             [_first(mse_y, "SparseStep")],
-            reasons_for_ranks(analysis, mse_y),
+            mse_y,
         ),
         (
             "Ridge is most often the single best on the MSE of b; OLS most often the worst.",
             [_most(mse_b.best, "Ridge", "best"), _most(mse_b.worst, "OLS", "worst")],
-            reasons_for_ranks(analysis, mse_b),
+            mse_b,
         ),
         (
             "SparseStep has the highest hit rate on 30 of 180 data sets, MC+ on 26, SCAD on 11.",
@@ -123,7 +127,7 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
                     for method, count in (("SparseStep", 30), ("MC+", 26), ("SCAD", 11))
                 ),
             ],
-            reasons_for_ranks(analysis, hit_rate),
+            hit_rate,
         ),
         (
             "On the test MSE OLS is best on 7 and worst on 52; MC+ is worst on 32; SparseStep is "
@@ -135,18 +139,18 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
                 _share(analysis, mse_y.worst, "SparseStep", 6, "worst"),
                 _fewest(mse_y.worst, "SparseStep"),
             ],
-            reasons_for_ranks(analysis, mse_y),
+            mse_y,
         ),
         (
             "The F-test rejects equal ranks on all four measures, p < 0.0001.",
             [_rejects(ranking) for ranking in analysis.rankings.values()],
-            [],
+            None,
         ),
         (
             "Holm at 5 %: SparseStep beats OLS and ridge on the first three measures, but not "
             "SCAD, MC+ or lasso. On time it beats SCAD and MC+.",
             _holm_parts(analysis),
-            reasons_for_tests(analysis),
+            None,
         ),
         (
             "One lambda of SparseStep costs about one OLS solution.",
@@ -154,25 +158,30 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
                 Part(f"about 1 at m = {m}", f"{ratio:.2g} at m = {m}", bool(ratio <= ABOUT))
                 for m, ratio in analysis.cost_in_ols().items()
             ],
-            reasons_for_cost(),
+            None,
         ),
     ]
-    return tuple(
-        Claim(
-            number,
-            text,
-            tuple(parts),
-            () if all(part.holds for part in parts) else tuple(reasons),
-        )
-        for number, (text, parts, reasons) in enumerate(drafts, start=1)
-    )
+    claims = []
+    for number, (text, parts, ranking) in enumerate(drafts, start=1):
+        differing = [part for part in parts if not part.holds]
+        about = {method for part in differing for method in part.about}
+        reasons: list[str] = []
+        if differing and ranking is not None:
+            reasons = reasons_for_ranks(analysis, ranking, about)
+        elif differing and number == _HOLM:
+            reasons = reasons_for_tests(analysis, about)
+        elif differing and number == _COST:
+            reasons = reasons_for_cost()
+        claims.append(Claim(number, text, tuple(parts), tuple(reasons)))
+    return tuple(claims)
 
 
 def _first(ranking: Ranking, method: str) -> Part:
     """Whether a method has the best average rank, by more than nothing."""
     leader, second = ranking.order[:2]
-    holds = leader == method and ranking.average[leader] < ranking.average[second]
-    return Part(f"{method} first", _with_averages(ranking, ranking.order[:1]) + " first", holds)
+    holds = leader == method and bool(ranking.average[leader] < ranking.average[second])
+    ours = _with_averages(ranking, ranking.order[:1]) + " first"
+    return Part(f"{method} first", ours, holds, (method, leader))
 
 
 def _order(ranking: Ranking, start: int, methods: Sequence[str]) -> Part:
@@ -182,6 +191,7 @@ def _order(ranking: Ranking, start: int, methods: Sequence[str]) -> Part:
         "then " + ", ".join(methods),
         "then " + _with_averages(ranking, found),
         found == list(methods),
+        (*methods, *found),
     )
 
 
@@ -198,6 +208,7 @@ def _most(counts: pd.Series[int], method: str, word: str) -> Part:
         f"{method} most often {word}",
         f"{' and '.join(most)} most often {word} ({listed})",
         most == [method],
+        (method, *most),
     )
 
 
@@ -208,6 +219,7 @@ def _fewest(counts: pd.Series[int], method: str) -> Part:
         f"{method} worst the fewest times",
         f"{' and '.join(fewest)} worst the fewest times ({counts.min()})",
         fewest == [method],
+        (method, *fewest),
     )
 
 
@@ -221,6 +233,7 @@ def _share(analysis: Analysis, counts: pd.Series[int], method: str, paper: int, 
         f"{method} {word} on {count} of {n}"
         + ("" if n == PAPER_DATASETS else f" ({PAPER_DATASETS * count / n:.0f} of every 180)"),
         bool(abs(count / n - paper / PAPER_DATASETS) <= 1.96 * error),
+        (method,),
     )
 
 
@@ -235,8 +248,8 @@ def _rejects(ranking: Ranking) -> Part:
 
 
 def format_p(p: float) -> str:
-    """A p-value after its letter: ``= 0.012`` or ``< 0.0001``."""
-    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+    """A p-value after its letter: ``= 0.012`` or ``< 0.0001``, on one line."""
+    return "<\u00a00.0001" if p < 1e-4 else f"=\u00a0{p:.2g}"
 
 
 def _holm_parts(analysis: Analysis) -> list[Part]:
@@ -257,6 +270,7 @@ def _outcomes(ranking: Ranking, methods: Sequence[str], expected: str) -> Part:
         f"{ranking.measure.title}: {_phrase(expected)} {', '.join(methods)}",
         f"{ranking.measure.title}: {describe(comparisons)}",
         all(comparison.outcome() == expected for comparison in comparisons),
+        tuple(c.method for c in comparisons if c.outcome() != expected),
     )
 
 
@@ -273,7 +287,7 @@ def describe(comparisons: Sequence[Comparison]) -> str:
     said = []
     for outcome in ("better", "worse", "not separated"):
         these = [
-            f"{comparison.method} (p {format_p(comparison.adjusted)})"
+            f"{comparison.method} (p\u00a0{format_p(comparison.adjusted)})"
             for comparison in comparisons
             if comparison.outcome() == outcome
         ]

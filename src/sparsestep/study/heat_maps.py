@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -58,15 +59,15 @@ def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
             cell_height * height / size[1],
         )
     )
-    ax.set_xlim(0, width)
-    ax.set_ylim(height, 0)
-    for (m, zeta, snr, correlation), best in winners.items():
-        _cell(ax, columns[snr, zeta], rows[correlation, m], best)
+    _bare(ax, width, height)
+    patches = [
+        patch
+        for (m, zeta, snr, correlation), best in winners.items()
+        for patch in _cell(ax, columns[snr, zeta], rows[correlation, m], best)
+    ]
+    ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
     ax.set_xticks([x + 0.5 for x in columns.values()], [f"{zeta:g}" for _, zeta in columns])
     ax.set_yticks([y + 0.5 for y in rows.values()], [f"{m:g}" for _, m in rows])
-    ax.tick_params(length=0, labelsize=8)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
     for group, snr in enumerate(snrs):
         x = group * (len(sparsities) + _GAP) + len(sparsities) / 2
         ax.text(x, -0.25, f"SNR {snr:g}", ha="center", va="bottom")
@@ -80,17 +81,19 @@ def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
     return figure
 
 
-def _cell(ax: Axes, x: float, y: float, best: list[str]) -> None:
-    """One setting: a stripe for each winner, with its letter while there is room."""
+def _cell(ax: Axes, x: float, y: float, best: list[str]) -> list[Rectangle]:
+    """One setting: a stripe for each winner with its letter, or a sign that all are equal."""
     pad = 0.04
     if len(best) == len(METHODS):
-        ax.add_patch(Rectangle((x + pad, y + pad), 1 - 2 * pad, 1 - 2 * pad, color=PALE, lw=0))
         ax.text(x + 0.5, y + 0.52, "=", ha="center", va="center", fontsize=8, color=INK)
-        return
+        return [Rectangle((x + pad, y + pad), 1 - 2 * pad, 1 - 2 * pad, color=PALE, lw=0)]
     stripe = (1 - 2 * pad) / len(best)
+    patches = []
     for place, method in enumerate(best):
         start = x + pad + place * stripe
-        ax.add_patch(Rectangle((start, y + pad), stripe, 1 - 2 * pad, color=COLOURS[method], lw=0))
+        patches.append(
+            Rectangle((start, y + pad), stripe, 1 - 2 * pad, color=COLOURS[method], lw=0)
+        )
         ax.text(
             start + stripe / 2,
             y + 0.52,
@@ -98,8 +101,9 @@ def _cell(ax: Axes, x: float, y: float, best: list[str]) -> None:
             ha="center",
             va="center",
             fontsize=8 if len(best) < 4 else 6,
-            color="black" if method in ("Ridge", "Lasso", "MC+", "OLS") else "white",
+            color="white" if method in ("SCAD", "SparseStep") else "black",
         )
+    return patches
 
 
 def _key(figure: Figure, left: float, bottom: float, size: tuple[float, float]) -> None:
@@ -139,22 +143,31 @@ def levels_of(ranking: Ranking, settings: pd.DataFrame) -> pd.DataFrame:
 
 def level_map(analysis: Analysis) -> Figure:
     """Average ranks of all methods on all measures, level by level."""
-    tables = {
-        column: levels_of(ranking, analysis.settings)
-        for column, ranking in analysis.rankings.items()
-    }
-    index = next(iter(tables.values())).index
+    tables = [levels_of(ranking, analysis.settings) for ranking in analysis.rankings.values()]
+    index = tables[0].index
     factors = [factor for factor, _ in index]
     offset = np.cumsum([0, *(a != b for a, b in pairwise(factors))]) * _GAP
     heights = np.arange(len(index)) + offset
-    figure = blank(8.6, 1.05 + 0.235 * (heights[-1] + 1), constrained=True)
+    cell, cell_height, left, gap, top, bottom = 0.31, 0.235, 0.9, 0.12, 0.3, 0.75  # inches
+    panel = cell * len(METHODS)
+    width = left + len(tables) * (panel + gap)
+    height = top + cell_height * (heights[-1] + 1) + bottom
+    figure = blank(width, height)
     cmap = colormaps["cividis_r"]
-    axes = figure.subplots(1, len(tables), squeeze=False)[0]
-    for ax, (column, table) in zip(axes, tables.items(), strict=True):
-        for y, averages in zip(heights, table.to_numpy(), strict=True):
-            for x, average in enumerate(averages):
-                shade = cmap((average - 1) / (len(METHODS) - 1))
-                ax.add_patch(Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, color=shade, lw=0))
+    for place, (ranking, table) in enumerate(zip(analysis.rankings.values(), tables, strict=True)):
+        ax = figure.add_axes(
+            (
+                (left + place * (panel + gap)) / width,
+                bottom / height,
+                panel / width,
+                cell_height * (heights[-1] + 1) / height,
+            )
+        )
+        shades = cmap((table.to_numpy() - 1) / (len(METHODS) - 1))
+        patches = []
+        for y, averages, row in zip(heights, table.to_numpy(), shades, strict=True):
+            for x, (average, shade) in enumerate(zip(averages, row, strict=True)):
+                patches.append(Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, color=shade, lw=0))
                 ax.text(
                     x + 0.5,
                     y + 0.53,
@@ -164,16 +177,22 @@ def level_map(analysis: Analysis) -> Figure:
                     fontsize=7,
                     color="black" if np.dot(shade[:3], (0.3, 0.6, 0.1)) > 0.45 else "white",
                 )
-        ax.set_xlim(0, len(METHODS))
-        ax.set_ylim(heights[-1] + 1, 0)
+        ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
+        _bare(ax, len(METHODS), heights[-1] + 1)
         ax.set_xticks(np.arange(len(METHODS)) + 0.5, METHODS, rotation=90)
-        ax.tick_params(length=0, labelsize=8)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
-        ax.set_title(analysis.rankings[column].measure.title, fontsize=9.5)
-        ax.set_yticks([])
-    axes[0].set_yticks(heights + 0.5, [_level_name(factor, level) for factor, level in index])
+        names = [_level_name(factor, level) for factor, level in index] if place == 0 else []
+        ax.set_yticks(heights + 0.5 if place == 0 else [], names)
+        ax.set_title(ranking.measure.title, fontsize=9.5, pad=4)
     return figure
+
+
+def _bare(ax: Axes, width: float, height: float) -> None:
+    """Axes in cells from the upper left corner, without lines."""
+    ax.set_xlim(0, width)
+    ax.set_ylim(height, 0)
+    ax.tick_params(length=0, labelsize=8)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
 
 
 def _levels(settings: pd.DataFrame, name: str) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sparsestep.study.analysis import Analysis, Ranking
 from sparsestep.study.ranks import TIE
 
@@ -14,62 +16,54 @@ CONVERGED = 1e-5
 NOTABLE = 0.1
 
 
-def reasons_for_ranks(analysis: Analysis, ranking: Ranking) -> list[str]:
-    """Facts of these results that bear on the ranks on one measure."""
-    n, methods = analysis.datasets, analysis.by_method()
-    reasons = [*_scale_reason(analysis), *_convergence_reason(analysis)]
+def reasons_for_ranks(analysis: Analysis, ranking: Ranking, about: Collection[str]) -> list[str]:
+    """Facts that bear on the ranks on one measure.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    ranking : Ranking
+    about : collection of str
+        The methods in question.
+
+    Returns
+    -------
+    list of str
+    """
+    n = analysis.datasets
+    reasons = [*_scale(analysis), *_convergence(analysis, about)]
     if ranking.all_tied >= NOTABLE * n:
         order = list(ranking.without_ties.sort_values(kind="stable").index)
         reasons.append(
             f"All six methods tie, within {TIE:g}, on {ranking.all_tied} of {n} data sets; if only "
-            f"equal values tied, the order would be {', '.join(order)}."
+            f"equal values tied, the order of average ranks would be {', '.join(order)}."
         )
-    for method, row in methods.iterrows():
-        for end in ("smallest", "largest"):
-            if method in ranking.average and row[end] >= NOTABLE * n:
-                reasons.append(
-                    f"The best lambda of {method} is the {end} of its grid on {row[end]:.0f} of "
-                    f"{n} data sets."
-                )
-    return reasons
+    return reasons + _ends(analysis, about)
 
 
-def _scale_reason(analysis: Analysis) -> list[str]:
-    """A study that is smaller than the paper's."""
-    rows, m = int(analysis.results["n_train"].max()), int(analysis.settings["m"].max())
-    if rows >= 20000 and m >= 500:
-        return []
-    return [f"This study has {rows} rows to learn from and m up to {m}; the paper's 20000 and 500."]
+def reasons_for_tests(analysis: Analysis, about: Collection[str]) -> list[str]:
+    """Facts that bear on what Holm's test can see.
 
+    Parameters
+    ----------
+    analysis : Analysis
+    about : collection of str
+        The methods in question.
 
-def _convergence_reason(analysis: Analysis) -> list[str]:
-    """Rivals that converged, where the paper's may not have."""
-    worst = analysis.by_method().loc[["SCAD", "MC+"], "optimality"].max()
-    if worst > CONVERGED:
-        return []
-    return [
-        f"SCAD and MC+ are converged here (worst relative violation of optimality {worst:.1g}); "
-        "ncvreg and sparsenet, which the paper used, stop 3e-3 to 6e-2 from converged at their "
-        "default tolerances on correlated designs."
-    ]
-
-
-def reasons_for_tests(analysis: Analysis) -> list[str]:
-    """Facts that bear on what Holm's test can see."""
-    reasons = [*_scale_reason(analysis), *_convergence_reason(analysis)]
+    Returns
+    -------
+    list of str
+    """
+    reasons = [*_scale(analysis), *_convergence(analysis, about)]
     for ranking in analysis.rankings.values():
-        title = ranking.measure.title
         for method in PENALIZED:
-            comparison = ranking.against(method)
             singly = sum(ranking.separated_singly.get(method, (0, 0)))
-            if (
-                ranking.separated_singly
-                and comparison.outcome() != "not separated"
-                and singly < analysis.replicates
-            ):
+            separated = ranking.against(method).outcome() != "not separated"
+            if ranking.separated_singly and separated and singly < analysis.replicates:
                 reasons.append(
-                    f"{title}: {analysis.datasets} data sets separate SparseStep from {method}; of "
-                    f"the {analysis.replicates} replicates, tested one at a time, {singly} do."
+                    f"On the {ranking.measure.title} {method} is separated by all "
+                    f"{analysis.datasets} data sets together, but in only {singly} of the "
+                    f"{analysis.replicates} replicates tested alone."
                 )
     tied = analysis.rankings["time"].all_tied
     if tied >= NOTABLE * analysis.datasets:
@@ -81,8 +75,43 @@ def reasons_for_tests(analysis: Analysis) -> list[str]:
 
 
 def reasons_for_cost() -> list[str]:
-    """What a time per fit leaves out."""
+    """What a time per fit leaves out.
+
+    Returns
+    -------
+    list of str
+    """
     return [
         "Both are timed on moments: forming X'X, most of the work of one least squares solution, "
         "is done once for all methods and left out."
+    ]
+
+
+def _scale(analysis: Analysis) -> list[str]:
+    """A study that is smaller than the paper's."""
+    if analysis.full_size:
+        return []
+    rows, m = analysis.results["n_train"].max(), analysis.settings["m"].max()
+    return [f"This study has {rows} rows to learn from and m up to {m}; the paper's 20000 and 500."]
+
+
+def _convergence(analysis: Analysis, about: Collection[str]) -> list[str]:
+    """Rivals that converged, where the paper's may not have."""
+    worst = analysis.by_method().loc[["SCAD", "MC+"], "optimality"].max()
+    if worst > CONVERGED or not {"SCAD", "MC+"} & set(about):
+        return []
+    return [
+        f"SCAD and MC+ are converged here, to {worst:.0e}; at the default tolerances of ncvreg and "
+        "sparsenet, which the paper used, they are 3e-3 to 6e-2 away on correlated designs."
+    ]
+
+
+def _ends(analysis: Analysis, about: Collection[str]) -> list[str]:
+    """Methods whose grid may be too short."""
+    n = analysis.datasets
+    return [
+        f"The best lambda of {method} is the {end} of its grid on {row[end]:.0f} of {n} data sets."
+        for method, row in analysis.by_method().iterrows()
+        for end in ("smallest", "largest")
+        if method in about and row[end] >= NOTABLE * n
     ]

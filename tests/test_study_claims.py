@@ -1,0 +1,320 @@
+"""The verdicts on the paper's claims, on tables made so that each of them can be either way."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sparsestep.study.analysis import analyse
+from sparsestep.study.claims import claims_of
+from sparsestep.study.deviations import deviations_of
+from sparsestep.study.markdown import claims_in_short, markdown_of
+from sparsestep.study.question import answer_of
+from sparsestep.study.results import METHODS
+from sparsestep.study.summary import summary_of
+from study_table import made_up
+
+
+def with_order(column, order, *, results=None, noise=0.0, seed=0):
+    """Results in which the methods stand in this order on a measure, but for some noise."""
+    results = (made_up()[0] if results is None else results).copy()
+    rng = np.random.default_rng(seed)
+    n = results["dataset"].nunique()
+    for place, method in enumerate(order):
+        value = 0.1 * (1 + place) + noise * rng.normal(size=n)
+        value = np.clip(value, 0.01, 0.99)
+        results.loc[results["method"] == method, column] = (
+            1 - value if column == "hit_rate" else value
+        )
+    return results
+
+
+def single_best(column, best, worst):
+    """Results on which a method is alone best, or alone worst, on so many data sets."""
+    results = made_up()[0].copy()
+    values = np.full((180, 6), 0.5)
+    row = 0
+    for counts, value in ((best, 0.4), (worst, 0.6)):
+        for method, count in counts.items():
+            values[row : row + count, METHODS.index(method)] = value
+            row += count
+    assert row <= 180
+    # Rows are sorted by data set and method.
+    results[column] = (1 - values if column == "hit_rate" else values).ravel()
+    return results
+
+
+def claim(number, results, **about):
+    _, run = made_up()
+    return claims_of(analyse(results, run | about))[number - 1]
+
+
+RANKS = [
+    (1, "mse_b", ["SparseStep", "SCAD", "MC+", "Lasso", "Ridge", "OLS"], "reproduced"),
+    (1, "mse_b", ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"], "partly reproduced"),
+    (1, "mse_b", ["Ridge", "SCAD", "MC+", "Lasso", "SparseStep", "OLS"], "partly reproduced"),
+    (1, "mse_b", ["Lasso", "SCAD", "MC+", "SparseStep", "Ridge", "OLS"], "not reproduced"),
+    (2, "hit_rate", ["MC+", "SparseStep", "SCAD", "Lasso", "Ridge", "OLS"], "reproduced"),
+    (2, "hit_rate", ["MC+", "SCAD", "SparseStep", "Lasso", "Ridge", "OLS"], "partly reproduced"),
+    (2, "hit_rate", ["OLS", "Ridge", "MC+", "SparseStep", "SCAD", "Lasso"], "not reproduced"),
+    (3, "mse_y", ["SparseStep", "OLS", "Ridge", "Lasso", "SCAD", "MC+"], "reproduced"),
+    (3, "mse_y", ["OLS", "SparseStep", "Ridge", "Lasso", "SCAD", "MC+"], "not reproduced"),
+]
+
+
+@pytest.mark.parametrize(("number", "column", "order", "verdict"), RANKS)
+def test_the_order_of_average_ranks(number, column, order, verdict):
+    judged = claim(number, with_order(column, order))
+    assert judged.verdict == verdict
+    assert judged.parts[0].ours == f"{order[0]} 1.00 first"
+
+
+def test_a_shared_first_place_is_not_the_best():
+    results = with_order("mse_y", ["SparseStep", "OLS", "Ridge", "Lasso", "SCAD", "MC+"])
+    rows = results["method"] == "OLS"
+    results.loc[rows, "mse_y"] = results.loc[results["method"] == "SparseStep", "mse_y"].to_numpy()
+    assert claim(3, results).verdict == "not reproduced"
+
+
+def test_who_is_most_often_best_and_worst():
+    judged = claim(4, single_best("mse_b", {"Ridge": 40, "SCAD": 39}, {"OLS": 60, "MC+": 3}))
+    assert judged.verdict == "reproduced"
+    judged = claim(4, single_best("mse_b", {"Ridge": 39, "SCAD": 40}, {"OLS": 60}))
+    assert judged.verdict == "partly reproduced"
+    assert judged.parts[0].ours.startswith("SCAD most often best (SCAD 40, Ridge 39")
+    judged = claim(4, single_best("mse_b", {"Ridge": 40, "SCAD": 40}, {"OLS": 9, "Lasso": 9}))
+    assert judged.verdict == "not reproduced"
+
+
+def test_counts_of_the_highest_hit_rate():
+    paper = {"SparseStep": 30, "MC+": 26, "SCAD": 11}
+    assert claim(5, single_best("hit_rate", paper, {})).verdict == "reproduced"
+    # 30 of 180 and 45 of 180 are 1.94 standard errors apart, 46 are 2.05.
+    near = claim(5, single_best("hit_rate", paper | {"SparseStep": 45}, {}))
+    assert near.verdict == "reproduced"
+    far = claim(5, single_best("hit_rate", paper | {"SparseStep": 46}, {}))
+    assert [part.holds for part in far.parts] == [True, False, True, True]
+    other = claim(5, single_best("hit_rate", {"SparseStep": 1, "MC+": 80, "SCAD": 60}, {}))
+    assert other.verdict == "not reproduced"
+
+
+def test_counts_of_the_test_error():
+    best = {"OLS": 7, "Lasso": 20}
+    worst = {"OLS": 52, "MC+": 32, "SparseStep": 6, "Ridge": 20, "Lasso": 15, "SCAD": 15}
+    assert claim(6, single_best("mse_y", best, worst)).verdict == "reproduced"
+    fewer = claim(6, single_best("mse_y", best, worst | {"SCAD": 5}))
+    assert [part.holds for part in fewer.parts] == [True, True, True, True, False]
+    other = claim(
+        6,
+        single_best("mse_y", {"OLS": 60}, {"OLS": 5, "MC+": 4, "SparseStep": 90, "Lasso": 0}),
+    )
+    assert other.verdict == "not reproduced"
+
+
+def test_rejection_on_all_measures():
+    assert claim(7, made_up()[0]).verdict == "reproduced"
+    results = made_up()[0].copy()
+    results["hit_rate"] = 0.5
+    judged = claim(7, results)
+    assert judged.verdict == "partly reproduced"
+    assert [part.holds for part in judged.parts] == [True, False, True, True]
+    for column in ("mse_b", "mse_y", "time"):
+        results[column] = 0.5
+    assert claim(7, results).verdict == "not reproduced"
+
+
+def test_holm_as_in_the_paper_and_not():
+    results = made_up()[0]
+    # The penalized methods differ by noise only; OLS and ridge are far worse.
+    equal = ["SparseStep", "SCAD", "MC+", "Lasso"]
+    for seed, column in enumerate(("mse_b", "hit_rate", "mse_y")):
+        results = with_order(column, equal, results=results, seed=seed)
+        rng = np.random.default_rng(10 + seed)
+        for method in METHODS:
+            value = (0.3 if method in equal else 0.7) + 0.05 * rng.uniform(-1, 1, 180)
+            rows = results["method"] == method
+            results.loc[rows, column] = 1 - value if column == "hit_rate" else value
+    results = with_order(
+        "time", ["OLS", "SparseStep", "Ridge", "Lasso", "SCAD", "MC+"], results=results
+    )
+    assert claim(8, results).verdict == "reproduced"
+    better = with_order("mse_b", [*equal, "Ridge", "OLS"], results=results)
+    judged = claim(8, better)
+    assert [part.holds for part in judged.parts] == [True, False, True, True, True, True, True]
+    assert "better than Lasso" in judged.parts[1].ours
+    slow = with_order(
+        "time", ["SCAD", "MC+", "OLS", "Ridge", "Lasso", "SparseStep"], results=better
+    )
+    assert "worse than SCAD" in claim(8, slow).parts[-1].ours
+    worst = slow
+    for column in ("mse_b", "hit_rate", "mse_y"):
+        worst = with_order(
+            column, ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"], results=worst
+        )
+    # MC+ is next to SparseStep in every data set, and so separated as well.
+    assert claim(8, worst).verdict == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ((0.1, 1.0, 1.9, 1.0), "reproduced"),
+        ((0.5, 1.0, 2.1, 1.0), "partly reproduced"),
+        ((3.0, 4.0, 5.0, 2.5), "not reproduced"),
+    ],
+)
+def test_the_cost_in_least_squares_solutions(ratios, verdict):
+    results = made_up()[0].copy()
+    results["time"] = 1e-3
+    for m, ratio in zip((10, 50, 100, 500), ratios, strict=True):
+        rows = (results["method"] == "SparseStep") & (results["m"] == m)
+        # Factors whose logarithms sum to zero leave the geometric mean alone.
+        results.loc[rows, "time"] *= ratio * np.exp(np.linspace(-2.0, 2.0, rows.sum()))
+    judged = claim(9, results)
+    assert judged.verdict == verdict
+    assert bool(judged.reasons) == (verdict != "reproduced")
+
+
+# --- reasons --------------------------------------------------------------------------------------
+
+
+def test_reasons_are_given_only_for_what_differs_and_only_if_true():
+    order = ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"]
+    results = with_order("mse_b", order)
+    assert claim(3, with_order("mse_y", order)).reasons == ()
+    said = " ".join(claim(1, results).reasons)
+    assert "SCAD and MC+ are converged here, to 1e-07" in said
+    assert "tie" not in said and "rows to learn from" not in said
+    results["optimality"] = results["optimality"].where(results["method"] != "SCAD", 1e-3)
+    assert "converged" not in " ".join(claim(1, results).reasons)
+
+
+def test_reasons_name_ends_of_the_grid_of_the_methods_in_question():
+    results = single_best("mse_b", {"SCAD": 40}, {"OLS": 60})
+    said = " ".join(claim(4, results).reasons)
+    at_end = ((results["method"] == "Ridge") & (results["at_end"] == "smallest")).sum()
+    assert f"best lambda of Ridge is the smallest of its grid on {at_end} of 180" in said
+    assert "All six methods tie, within 0.0001, on 80 of 180" in said
+    results.loc[results["method"] == "Ridge", "at_end"] = ""
+    assert "best lambda" not in " ".join(claim(4, results).reasons)
+
+
+def test_a_smaller_study_says_so():
+    results, run = made_up(scale="quick")
+    claims = claims_of(analyse(results, run))
+    differing = [one for one in claims[:6] if one.verdict != "reproduced"]
+    assert differing
+    for one in differing:
+        assert one.reasons[0].startswith("This study has 2000 rows to learn from and m up to 100")
+    assert "check of the machinery" in deviations_of(analyse(results, run))[0]
+    assert "paper's sizes" in deviations_of(analyse(*made_up()))[0]
+
+
+# --- the open question ----------------------------------------------------------------------------
+
+
+def nearly_equal(replicates, gap):
+    """Results in which SparseStep is a little better than lasso, SCAD and MC+ on average."""
+    results, run = made_up(replicates)
+    rng = np.random.default_rng(0)
+    n = results["dataset"].nunique()
+    for column in ("mse_b", "hit_rate", "mse_y"):
+        for method in METHODS:
+            shift = {"OLS": 3.0, "Ridge": 3.0, "SparseStep": -gap}.get(method, 0.0)
+            value = 0.5 + 0.05 * (shift + rng.normal(size=n))
+            rows = results["method"] == method
+            results.loc[rows, column] = np.clip(
+                1 - value if column == "hit_rate" else value, 0.0, 1.0
+            )
+    return analyse(results, run)
+
+
+def test_more_data_sets_separate_what_180_do_not():
+    one, many = nearly_equal(1, 0.15), nearly_equal(8, 0.15)
+    assert answer_of(one).short.startswith("No: with 180 data sets, one for each setting,")
+    assert answer_of(one).by_setting == {}
+    answer = answer_of(many)
+    assert answer.short.startswith("Yes: with 1440 data sets")
+    assert answer.short.endswith(
+        "9 of 9 comparisons on the MSE of b, the hit rate and the test MSE; it is better in 9."
+    )
+    assert answer.visible < answer_of(one).visible / 2.8
+    singly = many.rankings["mse_b"].separated_singly
+    assert all(
+        worse == 0 and 0 <= better < 8
+        for better, worse in (singly[method] for method in ("Lasso", "SCAD", "MC+"))
+    )
+    said = " ".join(claims_of(many)[7].reasons)
+    assert "is separated by all 1440 data sets together" in said
+
+
+def test_a_worse_method_is_said_to_be_worse():
+    analysis = nearly_equal(2, -2.0)
+    answer = answer_of(analysis)
+    assert answer.short.endswith("it is worse in 9.")
+    assert answer.measures["MSE of b"].startswith("worse than Lasso")
+    assert set(answer.by_setting) == set(answer.measures)
+
+
+# --- the summary ----------------------------------------------------------------------------------
+
+
+def summary(replicates=1, **options):
+    analysis = analyse(*made_up(replicates, **options))
+    return summary_of(analysis, claims_of(analysis), answer_of(analysis))
+
+
+def test_the_summary_is_json_and_repeats():
+    first = json.dumps(summary(2, extras=True), allow_nan=False)
+    assert first == json.dumps(summary(2, extras=True), allow_nan=False)
+    assert len(first) < 40_000
+    loaded = json.loads(first)
+    assert list(loaded["in_place_of_sparsestep"]) == [
+        "SparseStep 1se",
+        "SparseStep BIC",
+        "SparseStep swap",
+    ]
+    assert loaded["measures"]["mse_b"]["by_setting"]["friedman"]["blocks"] == 180
+    assert loaded["methods"]["OLS"]["optimality"] is None
+
+
+def test_the_summary_holds_the_ranks_of_the_results():
+    results, run = made_up()
+    analysis = analyse(results, run)
+    found = summary()["measures"]["mse_y"]
+    for method in METHODS:
+        expected = analysis.rankings["mse_y"].ranks[method].mean()
+        assert found["average_rank"][method] == pytest.approx(expected, rel=1e-3)
+    assert sum(found["best"].values()) <= 180
+
+
+def test_an_infinite_f_is_no_number_in_json():
+    results = made_up()[0]
+    for column in ("mse_b", "hit_rate", "mse_y", "time"):
+        results = with_order(column, METHODS, results=results)
+    analysis = analyse(results, made_up()[1])
+    found = summary_of(analysis, claims_of(analysis), answer_of(analysis))
+    json.dumps(found, allow_nan=False)
+    assert found["measures"]["mse_b"]["friedman"]["f"] is None
+    assert "F ∞" in markdown_of(found)
+
+
+def test_markdown_is_made_of_the_summary_alone():
+    found = json.loads(json.dumps(summary(2)))
+    text = markdown_of(found)
+    for one in found["claims"]:
+        assert f"| {one['number']} | {one['claim']} |" in text
+    for measure in found["measures"].values():
+        assert f"| SparseStep | {measure['average_rank']['SparseStep']:.2f} |" in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.count("|") in (5, 6, 7)
+    assert len(claims_in_short(found).splitlines()) == 11
+
+
+def test_extras_do_not_change_the_ranks_of_the_six():
+    plain, more = analyse(*made_up()), made_up(extras=True)
+    kept = more[0][more[0]["method"].isin(METHODS)]
+    with_extras, without = analyse(*more), analyse(kept, more[1])
+    for column in plain.rankings:
+        assert with_extras.rankings[column].ranks.equals(without.rankings[column].ranks)

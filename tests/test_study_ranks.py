@@ -1,0 +1,187 @@
+"""Ranks and their tests, against hand-computed cases, SciPy and scikit-posthocs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scikit_posthocs
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from sparsestep.study.analysis import analyse
+from sparsestep.study.friedman import friedman, holm, ranks_within_settings
+from sparsestep.study.ranks import MEASURES, TIE, fractional_ranks, ranks_of, settings_of
+from sparsestep.study.results import METHODS
+from study_table import made_up
+
+# Multiples of a third of the tie, so that chains of near ties are common.
+tables = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 6), st.integers(1, 7)),
+    elements=st.integers(0, 12).map(lambda k: k * TIE / 3),
+)
+
+
+@pytest.mark.parametrize(
+    ("costs", "ranks"),
+    [
+        ([3.0, 1.0, 2.0], [3, 1, 2]),
+        ([1.0, 1.0, 1.0], [2, 2, 2]),
+        # 0.6 is close to both ends, and goes with the best.
+        ([0.0, 0.6e-4, 1.2e-4], [1.5, 1.5, 3]),
+        ([1.2e-4, 0.6e-4, 0.0], [3, 1.5, 1.5]),
+        # The group opened by 1.2 holds 1.8 and 2.1.
+        ([0.0, 0.6e-4, 1.2e-4, 1.8e-4, 2.1e-4], [1.5, 1.5, 4, 4, 4]),
+        # 2**-13 is above 1e-4 and 2**-14 is below.
+        ([0.0, 2.0**-13], [1, 2]),
+        ([0.0, 2.0**-14], [1.5, 1.5]),
+        ([np.inf, 1.0, np.inf], [2.5, 1, 2.5]),
+    ],
+)
+def test_ranks_of_hand_computed_cases(costs, ranks):
+    assert_array_equal(fractional_ranks(costs), [ranks])
+
+
+def test_a_difference_of_exactly_the_tie_separates():
+    assert_array_equal(fractional_ranks([0.0, 0.25], tie=0.25), [[1, 2]])
+    assert_array_equal(fractional_ranks([0.0, 0.25], tie=0.26), [[1.5, 1.5]])
+
+
+@given(tables)
+def test_ranks_sum_to_the_same_and_keep_the_order(costs):
+    ranks = fractional_ranks(costs)
+    k = costs.shape[1]
+    assert_array_equal(ranks.sum(axis=1), k * (k + 1) / 2)
+    for cost, rank in zip(costs, ranks, strict=True):
+        order = np.argsort(cost, kind="stable")
+        assert np.all(np.diff(rank[order]) >= 0)
+        far = cost[:, None] - cost >= 2 * TIE
+        assert np.all((rank[:, None] > rank)[far])
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_ranks_do_not_depend_on_the_order_of_the_methods(costs, random):
+    order = list(range(costs.shape[1]))
+    random.shuffle(order)
+    assert_array_equal(fractional_ranks(costs[:, order]), fractional_ranks(costs)[:, order])
+
+
+@given(tables)
+def test_without_the_rule_ranks_are_scipys(costs):
+    assert_array_equal(fractional_ranks(costs, tie=0.0), stats.rankdata(costs, axis=1))
+
+
+def test_what_is_no_number_has_no_rank():
+    with pytest.raises(ValueError, match=r"costs\[1, 0\] is not a number"):
+        fractional_ranks([[1.0, 2.0], [np.nan, 1.0]])
+
+
+def test_a_large_hit_rate_and_a_small_error_are_best():
+    results, _ = made_up()
+    for measure in MEASURES:
+        values = results.pivot(index="dataset", columns="method", values=measure.column)
+        ranks = ranks_of(results, measure)
+        best = values.max(axis=1) if measure.column == "hit_rate" else values.min(axis=1)
+        for method in METHODS:
+            alone = ranks[method] == 1
+            assert_array_equal(values[method][alone], best[alone])
+        assert list(ranks.columns) == list(METHODS)
+
+
+def test_a_missing_method_is_named():
+    results, _ = made_up()
+    with pytest.raises(ValueError, match="lack the method SCAD"):
+        ranks_of(results[results["method"] != "SCAD"], MEASURES[0])
+
+
+# --- tests on ranks -------------------------------------------------------------------------------
+
+
+def frame(ranks):
+    return pd.DataFrame(ranks, columns=[f"method {j}" for j in range(np.shape(ranks)[1])])
+
+
+@given(st.integers(2, 40), st.integers(3, 8), st.integers(0, 10_000))
+def test_friedman_is_scipys_where_nothing_ties(n, k, seed):
+    values = np.random.default_rng(seed).normal(size=(n, k))
+    test = friedman(frame(stats.rankdata(values, axis=1)))
+    expected = stats.friedmanchisquare(*values.T)
+    assert_allclose(test.chi2, expected.statistic, rtol=1e-9, atol=1e-9)
+    assert_allclose(test.chi2_p, expected.pvalue, rtol=1e-9)
+    assume(np.isfinite(test.f))
+    # Iman and Davenport's form is the F of a two-way analysis of variance of the ranks.
+    ranks = stats.rankdata(values, axis=1)
+    between = n * np.sum((ranks.mean(axis=0) - (k + 1) / 2) ** 2) / (k - 1)
+    residual = ranks - ranks.mean(axis=0)
+    within = np.sum(residual**2) / ((n - 1) * (k - 1))
+    assert_allclose(test.f, between / within, rtol=1e-7, atol=1e-9)
+    assert_allclose(test.f_p, stats.f.sf(between / within, k - 1, (n - 1) * (k - 1)), rtol=1e-6)
+
+
+def test_friedman_with_ties_is_not_corrected():
+    # Average ranks 1.25, 2 and 2.75 over two data sets: chi2 = 12 * 2 / 12 * (0.75^2 + 0.75^2).
+    ranks = frame([[1.0, 2.0, 3.0], [1.5, 2.0, 2.5]])
+    assert friedman(ranks).chi2 == 2.25
+
+
+def test_friedman_of_perfect_agreement_and_of_none():
+    agreed = friedman(frame([[1, 2, 3]] * 5))
+    assert (agreed.chi2, agreed.f, agreed.f_p) == (10.0, np.inf, 0.0)
+    tied = friedman(frame([[2, 2, 2]] * 5))
+    assert (tied.chi2, tied.chi2_p, tied.f, tied.f_p) == (0.0, 1.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match="two data sets"):
+        friedman(frame([[1, 2, 3]]))
+
+
+@settings(max_examples=30)
+@given(tables.filter(lambda costs: costs.shape[1] > 2), st.integers(0, 6))
+def test_holm_is_that_of_scikit_posthocs(costs, control):
+    control %= costs.shape[1]
+    # The other program ranks by itself, and ties only what is equal.
+    ranks = frame(fractional_ranks(costs, tie=0.0))
+    name = f"method {control}"
+    values = pd.DataFrame(costs, columns=ranks.columns)
+    expected = scikit_posthocs.posthoc_demsar(values, control=name, p_adjust="holm")
+    for comparison in holm(ranks, name):
+        assert_allclose(comparison.adjusted, expected.loc[name, comparison.method], rtol=1e-9)
+        assert comparison.difference == ranks[comparison.method].mean() - ranks[name].mean()
+
+
+def test_holm_of_the_studys_own_ranks_is_that_of_scikit_posthocs():
+    results, run = made_up()
+    for ranking in analyse(results, run).rankings.values():
+        # Ranks of ranks are the same ranks, so the other program can take ours, ties and all.
+        expected = scikit_posthocs.posthoc_demsar(
+            ranking.ranks.reset_index(drop=True), control="SparseStep", p_adjust="holm"
+        )
+        for comparison in ranking.holm:
+            assert_allclose(
+                comparison.adjusted, expected.loc["SparseStep", comparison.method], rtol=1e-9
+            )
+
+
+def test_the_outcome_has_a_direction():
+    ranks = pd.DataFrame([[1, 2, 3, 4]] * 30, columns=["first", "control", "third", "last"])
+    outcomes = {c.method: c.outcome() for c in holm(ranks, "control")}
+    assert outcomes == {"first": "worse", "third": "better", "last": "better"}
+    few = {c.method: c.outcome() for c in holm(ranks.head(2), "control")}
+    assert set(few.values()) == {"not separated"}
+    with pytest.raises(ValueError, match="control must be one of first, control"):
+        holm(ranks, "nobody")
+
+
+def test_replicates_become_one_block_per_setting():
+    results, _ = made_up(replicates=3)
+    drawn_from = settings_of(results)
+    ranks = ranks_of(results, MEASURES[0])
+    blocks = ranks_within_settings(ranks, drawn_from)
+    assert blocks.shape == (180, 6)
+    one = drawn_from.index[
+        drawn_from.drop(columns="replicate").eq([50, 25, 1.0, "noise"]).all(axis=1)
+    ]
+    assert len(one) == 3
+    assert_array_equal(
+        blocks.loc[(50, 25, 1.0, "noise")], stats.rankdata(ranks.loc[one].mean().round(9))
+    )
