@@ -235,7 +235,7 @@ def _answer(document: Document, t: int) -> Answer:
         },
         intercept=number(target["intercept"]) if document["settings"]["fit_intercept"] else None,
         forest=forest,
-        ends=(f"{100 * tail:g} %", f"{100 * (1 - tail):g} %"),
+        ends=(f"{100 * tail:g}\N{NO-BREAK SPACE}%", f"{100 * (1 - tail):g}\N{NO-BREAK SPACE}%"),
         waiting=waiting,
         never=never,
         explorer=explorer,
@@ -290,14 +290,13 @@ def _figures(document: Document, target: Target, total: float) -> list[Figure]:
     error, what = _error_of_prediction(document, target, total)
     m = len(document["question"]["features"])
     about = "" if document["settings"]["fit_intercept"] else ", about zero"
-    rows = count(document["data"]["weight_sum"])
-    weighted = document["question"]["weight"] is not None
+    weighted = ", weighted" if document["question"]["weight"] is not None else ""
     return [
         Figure("Variables kept", f"{len(target['kept']):,}", f"of {m:,}"),
         Figure(
             "R²",
             number(target["r2"], 3),
-            f"on {rows} {'weighted rows' if weighted else 'rows'}{about}",
+            f"on {document['data']['rows']:,} rows{weighted}{about}",
         ),
         Figure("Typical error", number(error, 3), what),
         Figure("Penalty alpha", number(target["alpha"]), _choice_in_short(document)),

@@ -54,6 +54,7 @@ class Explorer:
     curve_title: str
     curve_description: str
     stops: list[Stop]
+    even: bool
     last: int
     chosen: int
     readout: list[tuple[str, str, str]]
@@ -115,6 +116,7 @@ class Explorer:
                 f"{stop.label.capitalize()}: alpha {stop.alpha}." for stop in stops
             ),
             stops=stops,
+            even=_even(axis.fractions),
             last=len(models.alphas) - 1,
             chosen=chosen,
             readout=_readout(models, r2, name, values, spreads),
@@ -206,6 +208,11 @@ def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
         values = np.array(target["criterion"]["values"], dtype=np.float64)
         return target["criterion"]["name"].upper(), values, None
     return "", None, None
+
+
+def _even(fractions: Array) -> bool:
+    """Whether the alphas are evenly spaced, so that a slider can stand above their axis."""
+    return bool(np.abs(fractions - np.linspace(0, 1, len(fractions))).max() < 0.01)
 
 
 def _title(name: str, curve: CurvePicture | None) -> str:

@@ -57,7 +57,7 @@ def decimals(text: str) -> int:
 
 def percent(share: float | None) -> str:
     """A share as a percentage."""
-    return MISSING if share is None else f"{number(100 * share, 3)} %"
+    return MISSING if share is None else f"{number(100 * share, 3)}\N{NO-BREAK SPACE}%"
 
 
 def short(value: float) -> str:

@@ -179,7 +179,7 @@ class CurvePicture:
             band=band,
             bound=None if bound is None else trimmed(float(scale.place(bound))),
             alphas=axis.marks(),
-            values=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(4)],
+            values=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(5)],
             heights=[round(float(height), 1) for height in y],
             logarithmic=logarithmic,
         )

@@ -57,7 +57,7 @@ class AlphaAxis:
         """The place of one of the alphas."""
         return f"{trimmed(100 * float(self.fractions[index]), 3)}%"
 
-    def marks(self, most: int = 6) -> list[Mark]:
+    def marks(self, most: int = 5) -> list[Mark]:
         """Round values, largest first."""
         low = max(self._right, self._lowest) if self._has_zero else self._right
         marks = [
@@ -114,12 +114,14 @@ class ValueAxis:
 
 
 def _round_logs(low: float, high: float, most: int) -> list[float]:
-    """Powers of ten between two logarithms, or 1, 2 and 5 times these where they are few."""
+    """Round values between two logarithms: 1, 2 and 5 times powers of ten, or fewer of them."""
     exponents = np.arange(np.floor(low), np.ceil(high) + 1)
-    logs = exponents[:: max(math.ceil(len(exponents) / most), 1)]
-    if np.count_nonzero((logs <= high) & (logs >= low)) < 3:
-        logs = np.add.outer(exponents, np.log10([1, 2, 5])).ravel()
-    inside = logs[(logs <= high + 1e-9) & (logs >= low - 1e-9)]
+    fine = np.add.outer(exponents, np.log10([1, 2, 5])).ravel()
+    sparser = (exponents[:: 2**k] for k in range(10))
+    for logs in (fine, *sparser):
+        inside = logs[(logs <= high + 1e-9) & (logs >= low - 1e-9)]
+        if len(inside) <= most:
+            break
     return [float(f"{10.0**log:.3g}") for log in inside]
 
 
