@@ -196,8 +196,8 @@ def write_run(facts: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
         Of JSON's types. A run of the fits writes ``scale`` ("quick" or "paper"), ``grid`` ("paper"
         or "own"), ``replicates``, ``datasets``, ``n_train``, ``n_test``, ``folds``, ``seed``,
         ``extras`` (bool), ``jobs``, ``wall_time`` (seconds, over all sessions of a resumed run),
-        ``finished`` (date), ``versions`` (name to version) and ``machine`` (``cpu``, ``cores``,
-        ``memory_gb``, ``system``).
+        ``finished`` (date, or null while it runs), ``versions`` (name to version) and ``machine``
+        (``cpu``, ``cores``, ``memory_gb``, ``system``).
     folder : path-like
         The study's folder; the file is ``run.json``.
     """

@@ -1,0 +1,353 @@
+"""The fits of the study: all data sets, side by side, resumed where an earlier run was stopped.
+
+A data set is the unit of work. Its results depend on its number, the scale, the grid and the seed
+only, are computed in one thread, and are written to a file of their own under a temporary name that
+is then changed. So a run may be killed at any moment and started again, or use another number of
+processes: the results are the same but for the times.
+"""
+
+import json
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from sparsestep.study.design import FOLDS, SCALES, SEED, Setting, settings_of
+from sparsestep.study.generate import DataSet, generate
+from sparsestep.study.methods import Fit, fit_all, fit_extras
+from sparsestep.study.progress import cost, fits_done
+from sparsestep.study.results import (
+    RESULTS,
+    RUN,
+    as_table,
+    read_run,
+    write_file,
+    write_results,
+    write_run,
+)
+
+__all__ = ["Plan", "fit_study", "generate_study", "measure"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Attributes
+    ----------
+    scale : {"quick", "paper"}
+    grid : {"paper", "own"}
+    extras : bool
+        Also SparseStep by one standard error, by BIC, and polished.
+    replicates : int
+        Data sets of each setting. More can be added to a run later.
+    """
+
+    scale: str = "quick"
+    grid: str = "paper"
+    extras: bool = False
+    replicates: int = 1
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise ValueError(f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}.")
+        if self.grid not in ("paper", "own"):
+            raise ValueError(f"grid must be 'paper' or 'own'; got {self.grid!r}.")
+        if self.replicates < 1:
+            raise ValueError(f"replicates must be at least 1; got {self.replicates}.")
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The settings of all data sets."""
+        return settings_of(SCALES[self.scale], self.replicates)
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All that the results of a data set depend on besides its number."""
+        return {"scale": self.scale, "grid": self.grid, "extras": self.extras, "seed": SEED}
+
+
+# -- one data set ------------------------------------------------------------------------------
+
+
+def measure(setting: Setting, data: DataSet, fit: Fit) -> dict[str, Any]:
+    """The row of the results of one method on one data set.
+
+    Parameters
+    ----------
+    setting : Setting
+    data : DataSet
+    fit : Fit
+
+    Returns
+    -------
+    dict
+        With the columns of `results.COLUMNS`.
+    """
+    kept = fit.coef != 0
+    return {
+        **asdict(setting),
+        "n_train": sum(fold.n_samples for fold in data.folds),
+        "n_test": data.test.n_samples,
+        "method": fit.method,
+        "mse_b": float(np.mean((fit.coef - data.b) ** 2)),
+        "hit_rate": float(np.mean(kept == (data.b != 0))),
+        "mse_y": data.test.rss(fit.coef, fit.intercept) / data.test.n_samples,
+        "time": fit.seconds / fit.n_fits,
+        "n_fits": fit.n_fits,
+        "alpha": fit.alpha,
+        "a": fit.a,
+        "at_end": fit.at_end,
+        "n_nonzero": int(np.count_nonzero(kept)),
+        "optimality": fit.optimality,
+    }
+
+
+def _part(out: Path, dataset: int) -> Path:
+    """The file of the results of one data set."""
+    return out / "parts" / f"{dataset:05d}.json"
+
+
+def _data_folder(out: Path, plan: Plan, dataset: int) -> Path:
+    """The folder of the moments of one data set, where they are kept."""
+    return out / "data" / plan.scale / f"{dataset:05d}"
+
+
+def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
+    """Fit all methods to one data set, read or drawn, and write its part."""
+    data = DataSet.load(_data_folder(out, plan, setting.dataset))
+    if data is None:
+        data = generate(setting, SCALES[plan.scale])
+    fits = fit_all(data.folds, plan.grid)
+    if plan.extras:
+        fits += fit_extras(data.folds, plan.grid)
+    content = {"plan": plan.key, "rows": [measure(setting, data, fit) for fit in fits]}
+    text = json.dumps(content, indent=1) + "\n"
+    write_file(_part(out, setting.dataset), text.encode())
+
+
+def _generate_one(plan: Plan, setting: Setting, out: Path) -> None:
+    """Draw one data set and keep its moments."""
+    generate(setting, SCALES[plan.scale]).save(_data_folder(out, plan, setting.dataset))
+
+
+def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]] | None:
+    """The results of one data set if it is done; those of another plan are refused."""
+    file = _part(out, dataset)
+    if not file.is_file():
+        return None
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        key, rows = content["plan"], list(content["rows"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{file} is damaged: delete it and run again.") from error
+    if key != plan.key:
+        words = ", ".join(f"{name} {value}" for name, value in key.items())
+        raise ValueError(
+            f"{out} holds a run with {words}: give the same options or another folder."
+        )
+    return rows
+
+
+# -- many, side by side ------------------------------------------------------------------------
+
+
+def _start_worker() -> None:
+    """One thread of linear algebra; compiled functions ready; an end when the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C in a terminal: no traceback of each
+    threadpool_limits(1)
+    parent = parent_process()
+    assert parent is not None
+    # A parent that is killed tells nobody, and its workers would wait for work for ever.
+    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    # What is compiled or imported at the first use must not count as time of a method.
+    folds = generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds
+    fit_all(folds, "paper")
+
+
+def _end_with(sentinel: int) -> None:
+    """Wait for the end of a process, then end this one."""
+    connection.wait([sentinel])
+    os._exit(1)
+
+
+def _side_by_side(
+    work: Callable[[Plan, Setting, Path], None],
+    plan: Plan,
+    settings: Sequence[Setting],
+    out: Path,
+    jobs: int,
+) -> Iterator[Setting]:
+    """Do the work of each setting in one of several processes; yield those that are done."""
+    # The longest first, so that no process is left alone with one at the end.
+    order = sorted(settings, key=cost, reverse=True)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start_worker)
+    try:
+        tasks: dict[Future[None], Setting] = {
+            pool.submit(work, plan, setting, out): setting for setting in order
+        }
+        for task in as_completed(tasks):
+            task.result()
+            yield tasks[task]
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            "A process of the study ended unexpectedly, perhaps for want of memory; "
+            "run it again with fewer jobs: what is done is kept."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def fit_study(
+    plan: Plan, out: str | os.PathLike[str], *, jobs: int | None = None, progress: bool = False
+) -> pd.DataFrame:
+    """Fit all methods to all data sets that are not done yet, and write the table of results.
+
+    Parameters
+    ----------
+    plan : Plan
+    out : path-like
+        The study's folder: ``results.parquet``, ``run.json`` and, in ``parts``, a file for each
+        data set.
+    jobs : int, optional
+        Processes; as many as there are cores if None.
+    progress : bool, default=False
+        Show the time left on standard error.
+
+    Returns
+    -------
+    DataFrame
+        The table of results, see `results.COLUMNS`.
+    """
+    out, jobs = Path(out), _jobs(jobs)
+    done = {s.dataset: _read_part(plan, out, s.dataset) for s in plan.settings}
+    todo = [s for s in plan.settings if done[s.dataset] is None]
+    with (
+        _clock(plan, out, jobs) as note,
+        fits_done(todo, len(done) - len(todo), show=progress) as tell,
+    ):
+        for setting in _side_by_side(_fit_one, plan, todo, out, jobs) if todo else ():
+            tell(setting)
+            note()
+        rows: list[dict[str, Any]] = []
+        for setting in plan.settings:
+            rows += _read_part(plan, out, setting.dataset) or []
+        table = as_table(rows)
+        write_results(table, out / RESULTS)
+    return table
+
+
+def generate_study(
+    plan: Plan, out: str | os.PathLike[str], *, jobs: int | None = None, progress: bool = False
+) -> None:
+    """Draw all data sets and keep their moments, for `fit_study` to read.
+
+    Not needed before `fit_study`, which draws what it does not find. At the paper's scale it takes
+    1.2 GB.
+
+    Parameters
+    ----------
+    plan, out, jobs, progress
+        As in `fit_study`.
+    """
+    out, jobs = Path(out), _jobs(jobs)
+    todo = [s for s in plan.settings if DataSet.load(_data_folder(out, plan, s.dataset)) is None]
+    with fits_done(todo, len(plan.settings) - len(todo), show=progress) as tell:
+        for setting in _side_by_side(_generate_one, plan, todo, out, jobs) if todo else ():
+            tell(setting)
+
+
+def _jobs(jobs: int | None) -> int:
+    """The number of processes."""
+    if jobs is None:
+        return os.cpu_count() or 1
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1; got {jobs}.")
+    return jobs
+
+
+# -- what there is to know about a run ---------------------------------------------------------
+
+
+@contextmanager
+def _clock(plan: Plan, out: Path, jobs: int) -> Iterator[Callable[[], None]]:
+    """Write ``run.json`` at the end, and whenever asked: time is added to that of earlier runs."""
+    out.mkdir(parents=True, exist_ok=True)
+    earlier = read_run(out)["wall_time"] if (out / RUN).is_file() else 0.0
+    start = time.perf_counter()
+
+    def note(finished: str | None = None) -> None:
+        facts = _facts(plan, jobs)
+        facts["wall_time"] = round(earlier + time.perf_counter() - start, 1)
+        write_run(facts | {"finished": finished}, out)
+
+    yield note
+    note(datetime.now(UTC).strftime("%Y-%m-%d"))
+
+
+def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
+    """The contents of ``run.json``."""
+    scale = SCALES[plan.scale]
+    return {
+        **plan.key,
+        "replicates": plan.replicates,
+        "datasets": len(plan.settings),
+        "n_train": scale.n_train,
+        "n_test": scale.n_test,
+        "folds": FOLDS,
+        "jobs": jobs,
+        "versions": {
+            "Python": platform.python_version(),
+            **{
+                name: version(name)
+                for name in (
+                    "sparsestep",
+                    "numpy",
+                    "scipy",
+                    "scikit-learn",
+                    "numba",
+                    "pandas",
+                    "pyarrow",
+                )
+            },
+        },
+        "machine": {
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "memory_gb": _memory(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+    }
+
+
+def _cpu() -> str:
+    """The processor's name, as Linux or else Python knows it."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"
+
+
+def _memory() -> float | None:
+    """Gigabytes of memory, where the system tells."""
+    try:
+        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
