@@ -23,6 +23,7 @@ from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
 from sparsestep.splitting import split_moments
 from sparsestep.summary import Summary
+from sparsestep.threads import blas_threads
 from sparsestep.validation import (
     alphas_wanted,
     as_table,
@@ -264,7 +265,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             penalty_factor=penalty_factors(self.penalty_factor, self.n_features_in_),
             polish=self.polish,
             solver=self.solver,
-            n_jobs=effective_n_jobs(n_jobs),
+            n_jobs=blas_threads() if n_jobs is None else effective_n_jobs(n_jobs),
         )
 
     def _show(self, fitted: Fitted) -> None:
@@ -395,7 +396,8 @@ class SparseStepCV(_SparseStepBase):
         "min" takes the smallest cross-validation error; "1se" the sparsest model within one
         standard error of it.
     n_jobs : int, default=None
-        Threads that share the folds, as in joblib: None is 1, -1 all cores.
+        Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
+        linear algebra uses. The answer does not depend on it.
     verbose : int, default=0
         Not 0: say what was read, fitted and chosen.
     {settings}

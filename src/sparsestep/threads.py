@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread", "side_by_side"]
+__all__ = ["blas_threads", "one_blas_thread", "side_by_side"]
 
 # Fewer than two tasks for each thread, and fewer than this many, leave threads idle at the end;
 # linear algebra then uses them better.
@@ -28,6 +28,11 @@ _limit: Any = None
 def blas() -> Any:
     """Handle on the threads of NumPy's linear algebra."""
     return ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads() -> int:
+    """How many threads linear algebra may use now."""
+    return max((pool["num_threads"] for pool in blas().info()), default=1)
 
 
 @contextmanager
@@ -53,7 +58,7 @@ def one_blas_thread() -> Iterator[None]:
 
 def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: bool) -> list[_R]:
     """The function of each task, side by side in as many threads as linear algebra may use."""
-    threads = max((pool["num_threads"] for pool in blas().info()), default=1) if worthwhile else 1
+    threads = blas_threads() if worthwhile else 1
     if threads == 1 or len(tasks) < min(2 * threads, ENOUGH_TASKS):
         return [function(task) for task in tasks]
     # NumPy keeps what it does about overflow in the context, which threads do not inherit.
