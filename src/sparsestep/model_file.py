@@ -7,11 +7,9 @@ nothing: the file names one of three estimators and holds numbers and texts.
 
 import json
 import os
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from numbers import Integral, Real
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
@@ -36,6 +34,7 @@ from sparsestep.model_document import (
     sealed,
 )
 from sparsestep.path import Path
+from sparsestep.whole_file import whole_file
 
 if TYPE_CHECKING:
     from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC
@@ -130,22 +129,12 @@ def save_model(
 
 def write_document(document: Document, path: str | os.PathLike[str]) -> None:
     """Write a document to a file of exactly this name, one top-level field on each line."""
-    target = FilePath(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"The folder {target.parent} for the model does not exist.")
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), allow_nan=False)}"
         for key, value in document.items()
     )
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
-    # Not tempfile: its files are private, and models are made to be handed on.
-    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "x", encoding="ascii") as file:
-            file.write(text)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path, "model") as temporary, open(temporary, "x", encoding="ascii") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def document_of(

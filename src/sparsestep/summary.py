@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Summary"]
+__all__ = ["CONDITION", "Summary"]
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,8 @@ class Summary:
         data = dict(zip(self.columns[1:], numbers, strict=True))
         return pd.DataFrame(data, index=pd.Index(list(self.names), name=self.columns[0]))
 
-    def _cells(self) -> list[tuple[str, ...]]:
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows of the table as it is printed."""
         numbers = zip(self.coef, self.standard_error, self.low, self.high, strict=True)
         return [
             (name, *(f"{value:.5g}" for value in row))
@@ -69,7 +70,7 @@ class Summary:
         wide = max((len(fact) for fact in self.facts), default=0)
         lines = [f"{fact:<{wide}}  {value}" for fact, value in self.facts.items()]
         if self.names:
-            table = [self.columns, *self._cells()]
+            table = [self.columns, *self.cells()]
             widths = [max(map(len, column)) for column in zip(*table, strict=True)]
             lines.append("")
             for first, *rest in table:
@@ -91,7 +92,7 @@ class Summary:
             f"<tr><th style='text-align:left'>{escape(first)}</th>"
             + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
             + "</tr>"
-            for first, *rest in self._cells()
+            for first, *rest in self.cells()
         )
         if not self.names:
             return f"<table>{facts}</table>"

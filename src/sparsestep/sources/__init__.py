@@ -25,7 +25,7 @@ def read_moments(
     weight: str | None = ...,
     folds: None = ...,
     seed: int = ...,
-    progress: bool = ...,
+    progress: bool | float = ...,
     drop_missing: bool = ...,
     categories: Mapping[str, Sequence[str]] | None = ...,
 ) -> Moments: ...
@@ -38,7 +38,7 @@ def read_moments(
     weight: str | None = ...,
     folds: int,
     seed: int = ...,
-    progress: bool = ...,
+    progress: bool | float = ...,
     drop_missing: bool = ...,
     categories: Mapping[str, Sequence[str]] | None = ...,
 ) -> list[Moments]: ...
@@ -50,7 +50,7 @@ def read_moments(
     weight: str | None = None,
     folds: int | None = None,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | float = False,
     drop_missing: bool = False,
     categories: Mapping[str, Sequence[str]] | None = None,
 ) -> Moments | list[Moments]:
@@ -81,9 +81,10 @@ def read_moments(
     seed : int, default 0
         The same rows in the same order with the same seed are in the same folds: whatever the
         number and size of files and batches. In Dask and Spark this holds for the same partitions.
-    progress : bool, default False
-        Show rows, rows per second and the time left on standard error. Dask shows its own bar
-        if no client is active; otherwise Dask and Spark have their dashboards.
+    progress : bool or float, default False
+        Show rows, rows per second and the time left on standard error; a number is the seconds
+        after which to begin. Dask shows its own bar if no client is active; otherwise Dask and
+        Spark have their dashboards.
     drop_missing : bool, default False
         Leave out rows with a missing value in a column that is read, count them, and say so in a
         `DroppedRowsWarning`. An infinity is an error all the same.
@@ -124,22 +125,22 @@ def read_moments(
     """
     folds, seed = folds_and_seed(folds, seed)
     load("pyarrow")
-    if comes_from(source, "dask", "dask_expr", "pyspark"):
-        if categories:
-            raise TypeError(
-                "Categories are for files and frames in memory; encode the columns of Dask and "
-                "Spark frames by their own means."
-            )
-        if comes_from(source, "pyspark"):
-            from sparsestep.sources.spark import moments_of
-        else:
-            from sparsestep.sources.dask import moments_of
-        encoding = {}
+    moments_of: Any
+    more: dict[str, Any] = {}
+    if comes_from(source, "dask", "dask_expr"):
+        from sparsestep.sources.dask import moments_of
+    elif comes_from(source, "pyspark"):
+        from sparsestep.sources.spark import moments_of
     else:
         from sparsestep.sources.arrow import moments_of
 
-        encoding = {"categories": categories}
-    return moments_of(
+        more["categories"] = categories
+    if categories and not more:
+        raise TypeError(
+            "Categories are for files and frames in memory; encode the columns of Dask and Spark "
+            "frames by their own means."
+        )
+    found: Moments | list[Moments] = moments_of(
         source,
         target,
         features=features,
@@ -148,8 +149,9 @@ def read_moments(
         seed=seed,
         progress=progress,
         drop_missing=drop_missing,
-        **encoding,
+        **more,
     )
+    return found
 
 
 def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[str, list[str]]:

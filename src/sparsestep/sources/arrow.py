@@ -67,7 +67,7 @@ def moments_of(
     weight: str | None,
     folds: int | None,
     seed: int,
-    progress: bool,
+    progress: bool | float,
     drop_missing: bool,
     categories: Mapping[str, Sequence[str]] | None = None,
 ) -> Moments | list[Moments]:
@@ -84,7 +84,7 @@ def moments_of(
     memory = threading.local()
     running: deque[tuple[int, Future[Parts]]] = deque()
     with (
-        rows_read(progress, rows.count() if progress else None) as advance,
+        rows_read(progress, None if progress is False else rows.count()) as advance,
         # The batches keep all cores busy by themselves.
         one_blas_thread(),
         ThreadPoolExecutor(threads) as pool,

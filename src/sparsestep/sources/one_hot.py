@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import Columns, require_column
 
-__all__ = ["Batches", "Rows", "categories_of", "indicators", "one_hot"]
+__all__ = ["Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
 
 # A batch, and the name and first row of where it comes from.
 Batches = Iterator[tuple[Any, str, int]]
@@ -79,8 +79,8 @@ def one_hot(
             f"Column {twice[0]!r} of {rows.where} has the name of a column that the categories "
             "give; rename it."
         )
-    encoded = {name: list(categories[name]) for name in columns.features if name in categories}
-    return replace(columns, features=tuple(features)), _OneHot(rows, columns.all, encoded)
+    known_to = {name: list(categories[name]) for name in columns.features if name in categories}
+    return replace(columns, features=tuple(features)), _OneHot(rows, columns.all, known_to)
 
 
 class _OneHot:
@@ -112,16 +112,15 @@ class _OneHot:
         for batch, name, first in self._rows.batches(size):
             arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
             for column, categories in self._categories.items():
-                encoded = _encoded(arrays.pop(column), column, categories, name, first)
-                arrays.update(zip(indicators(column, categories), encoded, strict=True))
+                arrays.update(encoded(arrays.pop(column), column, categories, name, first))
             ordered = [arrays[column] for column in self._names]
             yield pa.RecordBatch.from_arrays(ordered, names=self._names), name, first
 
 
-def _encoded(
+def encoded(
     values: Any, column: str, categories: Sequence[str], name: str, first: int
-) -> list[Any]:
-    """Zeros and ones for each category that has a column.
+) -> dict[str, Any]:
+    """The columns of zeros and ones for a batch of texts, which begins at a row of something.
 
     A missing value is missing in the first of them, and so counted once.
     """
@@ -135,8 +134,9 @@ def _encoded(
             f"{of}, which is none of its {len(categories)} categories."
         )
     hidden = len(categories) - len(_shown(categories))
-    encoded = [pc.equal(found, code) for code in range(hidden, len(categories))]
-    return [encoded[0], *(pc.fill_null(each, False) for each in encoded[1:])]
+    columns = [pc.equal(found, code) for code in range(hidden, len(categories))]
+    columns[1:] = [pc.fill_null(each, False) for each in columns[1:]]
+    return dict(zip(indicators(column, categories), columns, strict=True))
 
 
 def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:

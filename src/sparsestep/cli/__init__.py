@@ -1,0 +1,43 @@
+"""The command line: `sparsestep`, and `python -m sparsestep`.
+
+Nothing but the standard library is imported before the arguments are known.
+"""
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+__all__ = ["main"]
+
+
+def main() -> NoReturn:
+    """Run the command of this process's arguments, and exit."""
+    signal.signal(signal.SIGTERM, _terminated)
+    code = _run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        from sparsestep.cli.errors import explained
+
+        # The interpreter would try again, and complain in its own words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = code or explained(error, [])
+    sys.exit(code)
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    """Leave by the way that removes what is half-written."""
+    sys.exit(128 + number)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command; its exit code."""
+    try:
+        from sparsestep.cli.app import run
+
+        return run(arguments)
+    except (Exception, KeyboardInterrupt) as error:
+        from sparsestep.cli.errors import explained
+
+        return explained(error, arguments)

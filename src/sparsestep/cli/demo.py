@@ -1,0 +1,140 @@
+"""`sparsestep demo`: the method at work on built-in data."""
+
+import os
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from numpy.typing import NDArray
+
+from sparsestep.cli.options import Talk
+from sparsestep.cli.outputs import check_outputs
+from sparsestep.cli.screen import Screen
+
+__all__ = ["demo"]
+
+NAME = "sparsestep-demo.html"
+SIZES_SHOWN = 6
+
+
+def demo(
+    *,
+    report: Annotated[Path | None, Parameter(alias="-r")] = None,
+    talk: Talk = Talk(),  # noqa: B008
+) -> None:
+    """See it at work on built-in data; writes a report.
+
+    Parameters
+    ----------
+    report
+        Write the report here (.html); sparsestep-demo.html in the current folder if not given.
+    """
+    import pyarrow as pa
+    from sklearn.linear_model import LassoCV
+
+    from sparsestep.estimators import SparseStepCV
+    from sparsestep.model_file import document_of
+    from sparsestep.report import write_report
+
+    screen = Screen(talk)
+    file = _place() if report is None else report
+    check_outputs([(file, "report", [".html", ".htm"])])
+    X, y, names = diabetes_with_products()
+    screen.say(f"Diabetes: {len(y)} patients, {X.shape[1]} candidate variables", style="bold")
+    began = perf_counter()
+    table = pa.table(dict(zip(names, X.T, strict=True)))
+    model = SparseStepCV(rule="1se", n_jobs=-1).fit(table, y)
+    seconds = perf_counter() - began
+    began = perf_counter()
+    lasso = LassoCV(cv=10, alphas=101, max_iter=50_000, n_jobs=-1).fit(X, y)
+    lasso_seconds = perf_counter() - began
+    write_report(document_of(model, target="progression", source="the diabetes data"), file)
+
+    _print_path(screen, model.path_, names)
+    kept = np.flatnonzero(model.coef_)
+    errors = lasso.mse_path_.mean(axis=1)
+    _print_choice(screen, model, lasso, X, y, names)
+    error = float(model.cv_mean_[np.flatnonzero(model.alphas_ == model.alpha_)[0]])
+    facts = [
+        ("variables kept", str(len(kept)), str(np.count_nonzero(lasso.coef_))),
+        ("CV error", f"{error:.0f}", f"{errors.min():.0f}"),
+        ("seconds, 1010 fits", f"{seconds:.2f}", f"{lasso_seconds:.2f}"),
+    ]
+    screen.say()
+    screen.table(("", "SparseStep", "lasso"), facts)
+    screen.say()
+    screen.say(
+        f"SparseStep keeps {len(kept)} variables, by the one-standard-error rule, at their "
+        f"least-squares size; the lasso keeps {np.count_nonzero(lasso.coef_)} and shrinks them."
+    )
+    screen.say(f"Report: {file}")
+    screen.json(
+        {
+            "rows": len(y),
+            "variables": len(names),
+            "sparsestep": {names[j]: float(model.coef_[j]) for j in kept},
+            "lasso": {names[j]: float(lasso.coef_[j]) for j in np.flatnonzero(lasso.coef_)},
+            "sparsestep_cv_error": error,
+            "lasso_cv_error": float(errors.min()),
+            "report": str(file),
+        }
+    )
+
+
+def diabetes_with_products() -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
+    """The 64 columns, standardized, the target, and the columns' names."""
+    from sklearn.datasets import load_diabetes
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    data = load_diabetes()
+    products = PolynomialFeatures(2, include_bias=False)
+    X = products.fit_transform(data.data)
+    names = products.get_feature_names_out(data.feature_names)
+    # The square of a variable of two values is the variable itself.
+    keep = names != "sex^2"
+    X = StandardScaler().fit_transform(X[:, keep])
+    return X, data.target, [name.replace(" ", "*") for name in names[keep]]
+
+
+def _place() -> Path:
+    """The current folder, or that for temporary files if nothing can be written here."""
+    return Path(NAME) if os.access(".", os.W_OK) else Path(tempfile.gettempdir()) / NAME
+
+
+def _print_path(screen: Screen, path: Any, names: list[str]) -> None:
+    """The smallest models of the path, each at the alpha at which it appears first."""
+    sizes = np.unique(path.n_nonzero[path.n_nonzero > 0])[:SIZES_SHOWN]
+    shown = [int(np.flatnonzero(path.n_nonzero == size)[0]) for size in sizes]
+    ever = np.flatnonzero(path.coefs[:, shown].any(axis=1))
+    first = [np.flatnonzero(path.coefs[j, shown])[0] for j in ever]
+    rows = [
+        [names[j], *(f"{path.coefs[j, i]:.1f}" if path.coefs[j, i] else "." for i in shown)]
+        for j in ever[np.argsort(first, kind="stable")]
+    ]
+    rows.append(["R2", *(f"{1 - path.rss[i] / path.rss[0]:.3f}" for i in shown)])
+    screen.say()
+    screen.say("What survives as alpha falls: effects of one standard deviation", style="italic")
+    screen.table(["alpha", *(f"{path.alphas[i]:,.0f}" for i in shown)], rows)
+
+
+def _print_choice(
+    screen: Screen,
+    model: Any,
+    lasso: Any,
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    names: list[str],
+) -> None:
+    """The coefficients of both, beside those of least squares."""
+    kept = np.flatnonzero(model.coef_)
+    ols = np.linalg.lstsq(X[:, kept], y - y.mean())[0]
+    rows = [
+        (names[j], f"{model.coef_[j]:.2f}", f"{lasso.coef_[j]:.2f}", f"{b:.2f}")
+        for j, b in sorted(zip(kept, ols, strict=True), key=lambda pair: -abs(pair[1]))
+    ]
+    screen.say()
+    screen.say("Chosen by ten-fold cross-validation: without and with shrinkage", style="italic")
+    screen.table(("variable", "SparseStep", "lasso", "least squares on these"), rows)

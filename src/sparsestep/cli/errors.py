@@ -1,0 +1,68 @@
+"""What went wrong, in one sentence on standard error; and the exit code.
+
+=====  ==================================================================
+2      the input, the options or the place for the output cannot be used
+1      something unexpected, which is our mistake
+130    Ctrl-C
+141    nobody reads the output any more
+=====  ==================================================================
+"""
+
+import os
+import sys
+import traceback
+
+__all__ = ["BadInputError", "explained"]
+
+TRACEBACK = "SPARSESTEP_TRACEBACK"
+
+
+class BadInputError(ValueError):
+    """A sentence for the user."""
+
+
+def explained(error: BaseException, arguments: list[str]) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, BrokenPipeError):
+        # The interpreter flushes once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    code, text = _code_and_text(error, arguments)
+    # A name of a column or file may hold anything, also what would drive the terminal.
+    print(
+        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text),
+        file=sys.stderr,
+    )
+    return code
+
+
+def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:
+    """The exit code and the sentence."""
+    text = " ".join(str(error).split())
+    origin = type(error).__module__.split(".")[0]
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "Interrupted."
+    if origin == "cyclopts":
+        command = [arguments[0]] if arguments and not arguments[0].startswith("-") else []
+        return 2, f"{_ended(text)} See: {' '.join(['sparsestep', *command, '--help'])}"
+    if isinstance(error, MemoryError):
+        return 2, "There is not enough memory for this; use fewer columns or fewer alphas."
+    if isinstance(error, OSError) and error.errno is not None:
+        reason = (os.strerror(error.errno) or text).lower()
+        if error.filename is None:
+            return 2, f"The output cannot be written: {reason}."
+        return 2, f"{os.fsdecode(error.filename)} cannot be used: {reason}."
+    if isinstance(error, ValueError | TypeError | OSError | ImportError) or origin == "pyarrow":
+        return 2, _ended(text)
+    kind = type(error).__name__
+    return 1, (
+        f"Something unexpected went wrong ({kind}{': ' if text else ''}{text}); set {TRACEBACK}=1 "
+        "to see where, and please report it."
+    )
+
+
+def _ended(text: str) -> str:
+    """A sentence with a full stop."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."

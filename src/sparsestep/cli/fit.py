@@ -1,0 +1,254 @@
+"""`sparsestep fit`: a table to a model."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+from numpy.typing import NDArray
+
+from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.options import Flag, TableOptions, Talk
+from sparsestep.cli.outputs import check_outputs
+from sparsestep.cli.reading import Reading, are_moments, read
+from sparsestep.cli.screen import Screen
+from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_folds, by_size
+from sparsestep.fitting import Settings
+from sparsestep.model_document import Document, Kind
+from sparsestep.model_file import fitted_document, write_document
+from sparsestep.path import Path as ModelPath
+from sparsestep.path import fit_path
+from sparsestep.summary import CONDITION
+from sparsestep.validation import alphas_wanted, one_alpha, whole_number
+
+__all__ = ["alphas_given", "fit", "settings_of"]
+
+FOLDS = 10
+ALPHAS = "101"
+
+
+def fit(
+    data: list[str],
+    /,
+    *,
+    table: TableOptions = TableOptions(),  # noqa: B008
+    cv: int | None = None,
+    alpha: float | None = None,
+    criterion: Literal["aic", "bic", "ebic", "gic"] | None = None,
+    size: int | None = None,
+    rule: Literal["min", "1se"] | None = None,
+    alphas: str = ALPHAS,
+    polish: Annotated[bool, Flag] = False,
+    seed: int = 0,
+    model: Annotated[Path | None, Parameter(alias="-m")] = None,
+    report: Annotated[Path | None, Parameter(alias="-r")] = None,
+    talk: Talk = Talk(),  # noqa: B008
+) -> None:
+    """Fit a model to a table; write the model and the report.
+
+    Parameters
+    ----------
+    data
+        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several. Or files that
+        the command moments wrote (.npz): each is then a fold of the cross-validation.
+    cv
+        Choose alpha by cross-validation with so many random folds.
+    alpha
+        Use this alpha, in the units of the residual sum of squares.
+    criterion
+        Choose alpha by an information criterion.
+    size
+        Keep exactly so many variables.
+    rule
+        With cross-validation: the smallest error, or the sparsest model within one standard error.
+    alphas
+        How many alphas to try, or which, as 1,10,100.
+    polish
+        Add, drop and swap variables after the fit while the exact objective falls.
+    seed
+        Seed of the random folds.
+    model
+        Write the model here (.json).
+    report
+        Write the report here (.html).
+    """
+    screen = Screen(talk)
+    check_outputs([(model, "model", [".json"]), (report, "report", [".html", ".htm"])], data)
+    kind = _kind(cv, alpha, criterion, size, rule)
+    wanted = alphas_given(alphas)
+    folds = _folds(data, cv) if kind == "SparseStepCV" else None
+    settings = settings_of(polish)
+    if alpha is not None:
+        one_alpha(alpha)
+    if size is not None:
+        whole_number("--size", size, least=0)
+    reading = read(data, table, screen, folds, seed)
+    with screen.waiting(f"Fitting {reading.parts[0].n_features} variables"):
+        fitted: Fitted
+        own: dict[str, Any]
+        if alpha is not None:
+            fitted = by_alpha(reading.whole, one_alpha(alpha), settings)
+            own = {"alpha": alpha, "n_nonzero": None}
+        elif size is not None:
+            fitted = _of_size(reading, size, settings)
+            own = {"alpha": 1.0, "n_nonzero": size}
+        elif criterion is not None:
+            fitted = by_criterion(reading.whole, wanted, criterion, settings)
+            own = {"criterion": criterion, "alphas": wanted}
+        else:
+            fitted = by_folds(reading.parts, wanted, rule or "min", settings)
+            own = {"alphas": wanted, "cv": len(reading.parts), "rule": rule or "min"}
+            own |= {"n_jobs": None, "verbose": 0}
+        path = None
+        if kind == "SparseStep" and (model or report):
+            path = ModelPath.of(reading.whole, fit_path(reading.whole, wanted, settings)[0])
+    document = fitted_document(
+        fitted,
+        kind,
+        {**own, **_parameters(settings)},
+        reading.parts[0].feature_names,
+        target=reading.target,
+        source=reading.source,
+        weight=reading.weight,
+        one_hot=reading.one_hot,
+        rows_dropped=reading.rows_dropped,
+        seed=seed if kind == "SparseStepCV" and not are_moments(data) else None,
+        model_path=path,
+    )
+    _write(document, model, report)
+    _print(screen, fitted, document, model, report)
+
+
+def _kind(
+    cv: int | None, alpha: float | None, criterion: str | None, size: int | None, rule: str | None
+) -> Kind:
+    """The estimator that the options ask for."""
+    choices = {"--cv": cv, "--alpha": alpha, "--criterion": criterion, "--size": size}
+    given = [name for name, value in choices.items() if value is not None]
+    if len(given) > 1:
+        raise BadInputError(f"{' and '.join(given)} exclude each other; give one of them.")
+    if rule is not None and given not in ([], ["--cv"]):
+        raise BadInputError(f"--rule is for cross-validation; leave out it or {given[0]}.")
+    if given in (["--alpha"], ["--size"]):
+        return "SparseStep"
+    return "SparseStepIC" if given == ["--criterion"] else "SparseStepCV"
+
+
+def _folds(data: list[str], cv: int | None) -> int | None:
+    """The number of folds to read a table in; None for moments, which are folds already."""
+    if not are_moments(data):
+        return whole_number("--cv", FOLDS if cv is None else cv, least=2)
+    if len(data) < 2:
+        raise BadInputError(
+            f"{data[0]} is a single fold, so there is nothing to validate on; choose by "
+            "--criterion, --alpha or --size, or give the moments of several folds."
+        )
+    if cv is not None and cv != len(data):
+        raise BadInputError(
+            f"--cv {cv} does not fit the {len(data)} files of moments, each of which is a fold."
+        )
+    return None
+
+
+def alphas_given(text: str) -> int | NDArray[np.float64]:
+    """How many alphas, or which, from an option."""
+    try:
+        return alphas_wanted(int(text))
+    except ValueError as error:
+        if text.strip().lstrip("+-").isdigit():
+            raise BadInputError(str(error).replace("alphas must", "--alphas must", 1)) from None
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise BadInputError(
+            f"--alphas must be how many, or numbers such as 1,10,100; got {text!r}."
+        ) from None
+    return alphas_wanted(values)
+
+
+def settings_of(polish: bool) -> Settings:
+    """How to fit."""
+    return Settings(polish="swap" if polish else None, n_jobs=os.cpu_count() or 1)
+
+
+def _parameters(settings: Settings) -> dict[str, Any]:
+    """The settings as parameters of an estimator."""
+    return {
+        "fit_intercept": settings.fit_intercept,
+        "standardize": settings.standardize,
+        "penalty_factor": None,
+        **vars(settings.schedule),
+        "polish": settings.polish,
+        "solver": settings.solver,
+    }
+
+
+def _of_size(reading: Reading, size: int, settings: Settings) -> Fitted:
+    """The model of so many variables; messages name the option."""
+    try:
+        return by_size(reading.whole, size, settings)
+    except ValueError as error:
+        text = str(error).replace("n_nonzero=", "--size ").replace("n_nonzero", "--size")
+        raise BadInputError(text.replace("columns of X", "columns")) from None
+
+
+def _write(document: Document, model: Path | None, report: Path | None) -> None:
+    """Write what was asked for."""
+    if report is not None:
+        from sparsestep.report import write_report
+
+        write_report(document, report)
+    if model is not None:
+        write_document(document, model)
+
+
+def _print(
+    screen: Screen, fitted: Fitted, document: Document, model: Path | None, report: Path | None
+) -> None:
+    """The summary, for people or for programs."""
+    question, (target,) = document["question"], document["targets"]
+    summary = fitted.summary(question["features"], level=target["level"], target=0)
+    screen.facts({"target": question["target"][0], **summary.facts})
+    if summary.names:
+        screen.say()
+        screen.table(summary.columns, summary.cells())
+        screen.say()
+        screen.say(CONDITION, style="dim")
+    for warned in document["warnings"]:
+        screen.warn(warned["text"])
+    for what, path in (("Model", model), ("Report", report)):
+        if path is not None:
+            screen.say(f"{what}: {path}")
+    names = question["features"]
+    cv, criterion, index = target["cv"], target["criterion"], target["index"]
+    screen.json(
+        {
+            "target": target["name"],
+            "rows": question["rows"],
+            "rows_dropped": question["rows_dropped"],
+            "variables": len(names),
+            "kept": [
+                {"variable": names[j], "coefficient": b, "std_error": se, "low": low, "high": high}
+                for j, b, se, low, high in zip(
+                    target["kept"],
+                    target["coef"],
+                    target["standard_error"],
+                    target["low"],
+                    target["high"],
+                    strict=True,
+                )
+            ],
+            "level": target["level"],
+            "intercept": target["intercept"],
+            "alpha": target["alpha"],
+            "chosen_by": target["how"],
+            "r2": target["r2"],
+            "cv_error": None if cv is None or index is None else cv["mean"][index],
+            "cv_error_se": None if cv is None or index is None else cv["se"][index],
+            "criterion": None if criterion is None or index is None else criterion["values"][index],
+            "warnings": [warned["text"] for warned in document["warnings"]],
+            "model": None if model is None else str(model),
+            "report": None if report is None else str(report),
+        }
+    )

@@ -1,0 +1,76 @@
+"""`sparsestep moments`: a table to its moments."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.options import TableOptions, Talk
+from sparsestep.cli.outputs import check_outputs
+from sparsestep.cli.reading import are_moments, read
+from sparsestep.cli.screen import Screen
+from sparsestep.validation import whole_number
+
+__all__ = ["moments"]
+
+
+def moments(
+    data: list[str],
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o")],
+    table: TableOptions = TableOptions(),  # noqa: B008
+    folds: int | None = None,
+    seed: int = 0,
+    talk: Talk = Talk(),  # noqa: B008
+) -> None:
+    """Reduce a table to its moments, which any fit can start from.
+
+    Parameters
+    ----------
+    data
+        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several.
+    output
+        Write the moments here (.npz). With --folds there is a file for each fold, in whose names
+        -fold-0, -fold-1 and so on stands before the ending.
+    folds
+        Write so many files, each of a random part of the rows.
+    seed
+        Seed of the random folds.
+    """
+    screen = Screen(talk)
+    if are_moments(data):
+        raise BadInputError("The data are moments already; sparsestep merge puts several together.")
+    if folds is not None:
+        whole_number("--folds", folds, least=2)
+    width = len(str((folds or 1) - 1))
+    files = (
+        [output]
+        if folds is None
+        else [
+            output.with_name(f"{output.stem}-fold-{fold:0{width}}{output.suffix}")
+            for fold in range(folds)
+        ]
+    )
+    check_outputs([(file, "moments", [".npz"]) for file in files], data)
+    reading = read(data, table, screen, folds, seed)
+    for part, file in zip(reading.parts, files, strict=True):
+        part.save(file)
+    rows = sum(part.n_samples for part in reading.parts)
+    if reading.rows_dropped:
+        n = rows + reading.rows_dropped
+        screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
+    screen.say(
+        f"{rows} rows, {reading.parts[0].n_features} columns and the target {reading.target}"
+    )
+    screen.say(f"Moments: {files[0]}" + (f" to {files[-1].name}" if folds is not None else ""))
+    screen.json(
+        {
+            "rows": rows,
+            "rows_dropped": reading.rows_dropped,
+            "target": reading.target,
+            "features": list(reading.parts[0].feature_names or ()),
+            "files": [str(file) for file in files],
+        }
+    )

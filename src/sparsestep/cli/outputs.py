@@ -1,0 +1,47 @@
+"""Where results are written: checked before anything is read, so that no long work is lost."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sparsestep.cli.errors import BadInputError
+
+__all__ = ["check_outputs"]
+
+
+def check_outputs(
+    outputs: Iterable[tuple[Path | None, str, Sequence[str]]], inputs: Sequence[str] = ()
+) -> None:
+    """Raise unless all results can be written: paths, what they are, and their possible endings."""
+    seen: list[Path] = []
+    for path, what, endings in outputs:
+        if path is None:
+            continue
+        _check(path, what, endings)
+        for other in inputs:
+            if path.exists() and os.path.exists(other) and path.samefile(other):
+                raise BadInputError(
+                    f"The {what} would overwrite {other}, which is read; give it another name."
+                )
+        if path.absolute() in seen:
+            raise BadInputError(f"{path} is given for two results; give them different names.")
+        seen.append(path.absolute())
+
+
+def _check(path: Path, what: str, endings: Sequence[str]) -> None:
+    """Raise unless a file of this name can be written."""
+    if path.is_dir():
+        raise BadInputError(f"{path} is a folder; give the name of a file for the {what}.")
+    if path.exists() and not path.is_file():
+        raise BadInputError(f"{path} is no ordinary file; give another name for the {what}.")
+    if path.suffix.lower() not in endings:
+        raise BadInputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
+    if not path.parent.is_dir():
+        raise BadInputError(f"The folder {path.parent} for the {what} does not exist; make it.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadInputError(f"The folder {path.parent} for the {what} cannot be written to.")
+
+
+def _either(endings: Sequence[str]) -> str:
+    """A list in words."""
+    return " or ".join([", ".join(endings[:-1]), endings[-1]] if len(endings) > 1 else endings)

@@ -1,0 +1,174 @@
+"""`sparsestep path`: a table to the models of all alphas."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import numpy as np
+from cyclopts import Parameter
+from numpy.typing import NDArray
+
+from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
+from sparsestep.cli.options import Flag, TableOptions, Talk
+from sparsestep.cli.outputs import check_outputs
+from sparsestep.cli.reading import read
+from sparsestep.cli.screen import Screen
+from sparsestep.path import Path as ModelPath
+from sparsestep.path import fit_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["path"]
+
+Array = NDArray[np.float64]
+
+PICTURES = [".svg", ".png", ".pdf"]
+# Of so many variables that enter at once the names are printed.
+MOST_NAMES = 4
+
+
+def path(
+    data: list[str],
+    /,
+    *,
+    table: TableOptions = TableOptions(),  # noqa: B008
+    alphas: str = ALPHAS,
+    polish: Annotated[bool, Flag] = False,
+    plot: Path | None = None,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    talk: Talk = Talk(),  # noqa: B008
+) -> None:
+    """The models of all alphas: what enters as the penalty falls.
+
+    Parameters
+    ----------
+    data
+        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several; or files that
+        the command moments wrote (.npz).
+    alphas
+        How many alphas, or which, as 1,10,100, or sizes: one model of every number of variables.
+    polish
+        Add, drop and swap variables after each fit while the exact objective falls.
+    plot
+        Draw the path here (.svg, .png or .pdf).
+    output
+        Write all models here (.parquet, .csv or .arrow): a row for each alpha.
+    """
+    from sparsestep.cli.tables import ENDINGS
+
+    screen = Screen(talk)
+    check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
+    wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
+    reading = read(data, table, screen, None, 0)
+    moments = reading.whole
+    with screen.waiting(f"Fitting {moments.n_features} variables"):
+        fits, missing = fit_path(moments, wanted, settings_of(polish))
+        found = ModelPath.of(moments, fits, missing_sizes=missing)
+    names = list(found.feature_names or (f"x{j}" for j in range(len(found.coefs))))
+    total = float(moments.yty)
+    r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
+    if output is not None:
+        _write(found, names, r2, output)
+    if plot is not None:
+        _draw(found, plot)
+    _print(screen, found, names, r2)
+    if reading.rows_dropped:
+        n = moments.n_samples + reading.rows_dropped
+        screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
+    for what, file in (("Picture", plot), ("Path", output)):
+        if file is not None:
+            screen.say(f"{what}: {file}")
+    screen.json(
+        {
+            "target": reading.target,
+            "rows": moments.n_samples,
+            "rows_dropped": reading.rows_dropped,
+            "features": names,
+            "models": [
+                {
+                    "alpha": float(point.alpha),
+                    "intercept": point.intercept,
+                    "r2": float(r2[i]),
+                    "coefficients": {
+                        names[j]: float(point.coef[j]) for j in np.flatnonzero(point.coef)
+                    },
+                }
+                for i, point in enumerate(found[i] for i in range(len(found)))
+            ],
+            "missing_sizes": list(found.missing_sizes),
+            "plot": None if plot is None else str(plot),
+            "output": None if output is None else str(output),
+        }
+    )
+
+
+def _print(
+    screen: Screen,
+    found: ModelPath,
+    names: list[str],
+    r2: Array,
+) -> None:
+    """A line for each alpha at which the set of variables changes."""
+    rows = []
+    before = np.zeros(len(names), dtype=bool)
+    for i, alpha in enumerate(found.alphas):
+        kept = found.coefs[:, i] != 0
+        if i == 0 or np.any(kept != before):
+            change = _listed(names, kept & ~before, "+") + _listed(names, before & ~kept, "-")
+            count = str(found.n_nonzero[i])
+            rows.append((f"{alpha:.5g}", count, f"{r2[i]:.4f}", " ".join(change)))
+        before = kept
+    screen.table(("alpha", "variables", "R2", "enter (+) and leave (-)"), rows, texts=(3,))
+    if found.missing_sizes:
+        sizes = ", ".join(map(str, found.missing_sizes))
+        screen.warn(f"No alpha was found that keeps exactly {sizes} variables.")
+
+
+def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:
+    """Names with a sign, or their number if they are many."""
+    index = np.flatnonzero(which)
+    if len(index) > MOST_NAMES:
+        return [f"{sign}{len(index)} variables"]
+    return [f"{sign}{names[j]}" for j in index]
+
+
+def _write(
+    found: ModelPath,
+    names: list[str],
+    r2: Array,
+    output: Path,
+) -> None:
+    """Write a row for each alpha: what the model is, then its coefficients."""
+    import pyarrow as pa
+
+    from sparsestep.cli.tables import write_batches
+
+    columns = {
+        "alpha": found.alphas,
+        "n_nonzero": found.n_nonzero,
+        "rss": found.rss,
+        "r2": r2,
+        "intercept": found.intercepts,
+    }
+    for name in names:
+        if name in columns:
+            raise BadInputError(
+                f"The table would have two columns {name!r}; leave the variable out, or use --json."
+            )
+    columns |= dict(zip(names, found.coefs, strict=True))
+    write_batches(output, [pa.RecordBatch.from_pydict(columns)])
+
+
+def _draw(found: ModelPath, plot: Path) -> None:
+    """Draw the path into a file."""
+    import matplotlib
+
+    from sparsestep.whole_file import whole_file
+
+    matplotlib.use("agg")
+    display = found.plot()
+    with whole_file(plot, "picture") as temporary:
+        cast("Figure", display.figure_).savefig(
+            temporary, format=plot.suffix[1:].lower(), bbox_inches="tight"
+        )

@@ -1,0 +1,65 @@
+"""`sparsestep predict`: a model and a table to predictions."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from sparsestep.cli.options import Flag, Talk
+from sparsestep.cli.outputs import check_outputs
+from sparsestep.cli.screen import PATIENCE, Screen
+from sparsestep.cli.tables import ENDINGS, write_batches
+from sparsestep.model_file import read_document
+from sparsestep.sources.arrow import open_rows
+from sparsestep.sources.predictions import Predictions
+from sparsestep.sources.progress import rows_read
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: Path,
+    data: list[str],
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o")],
+    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
+    missing_as_null: Annotated[bool, Flag] = False,
+    talk: Talk = Talk(),  # noqa: B008
+) -> None:
+    """Predictions of a model for the rows of a table.
+
+    Parameters
+    ----------
+    model
+        A model that the command fit wrote (.json).
+    data
+        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several.
+    output
+        Write the predictions here (.parquet, .csv or .arrow).
+    keep
+        Columns to carry along, as a,b,c.
+    missing_as_null
+        A row with a missing value gets a missing prediction, instead of being refused.
+    """
+    screen = Screen(talk)
+    check_outputs([(output, "predictions", ENDINGS)], [str(model), *data])
+    document = read_document(model)
+    rows = open_rows(data[0] if len(data) == 1 else data)
+    carried: list[str] = []
+    for text in keep or []:
+        carried += [text] if text in rows.names else [name for name in text.split(",") if name]
+    batches = Predictions(rows, document, carried, missing_as_null)
+    show = PATIENCE if screen.shows_progress else False
+    with rows_read(show, None if show is False else rows.count()) as advance:
+        count = write_batches(output, _counted(batches, advance))
+    screen.say(f"Predictions of {count} rows: {output}")
+    screen.json({"rows": count, "predictions": str(output)})
+
+
+def _counted(batches: Predictions, advance: Any) -> Iterator[Any]:
+    """The batches, their rows counted when they are done with."""
+    for batch in batches:
+        yield batch
+        advance(batch.num_rows)

@@ -1,0 +1,166 @@
+"""From the arguments of a command to the moments of the table they name."""
+
+import os
+import shlex
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.options import TableOptions
+from sparsestep.cli.screen import PATIENCE, Screen
+from sparsestep.moments import Moments
+from sparsestep.sources import (
+    DroppedRowsWarning,
+    NotNumbersError,
+    read_categories,
+    read_moments,
+)
+from sparsestep.sources.arrow import open_rows
+from sparsestep.sources.checks import require_column
+from sparsestep.sources.one_hot import indicators
+
+__all__ = ["Reading", "are_moments", "read"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Moments, one for each fold if there are folds, and how they were come by."""
+
+    parts: list[Moments]
+    target: str
+    source: str
+    weight: str | None
+    categories: dict[str, list[str]]
+    rows_dropped: int
+
+    @property
+    def whole(self) -> Moments:
+        """The moments of all rows."""
+        return self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
+
+    @property
+    def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Columns of text, their categories, and the columns that stand for them."""
+        return {name: (known, indicators(name, known)) for name, known in self.categories.items()}
+
+
+def are_moments(data: Sequence[str]) -> bool:
+    """Whether the data are moments files; all of them or none."""
+    kinds = {os.path.splitext(path)[1].lower() == ".npz" for path in data}
+    if len(kinds) > 1:
+        raise BadInputError(
+            "Some of the data are moments (.npz) and some are tables; fit one kind."
+        )
+    return kinds == {True}
+
+
+def read(
+    data: Sequence[str], options: TableOptions, screen: Screen, folds: int | None, seed: int
+) -> Reading:
+    """The moments of a table, or those in moments files."""
+    if are_moments(data):
+        return _loaded(data, options)
+    if options.target is None:
+        raise BadInputError("Which column is to be explained? Name it with --target.")
+    source = data[0] if len(data) == 1 else list(data)
+    features = _features(source, options)
+    try:
+        categories: dict[str, list[str]] = {}
+        if options.one_hot:
+            with screen.waiting("Finding the categories"):
+                categories = read_categories(source, features)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DroppedRowsWarning)
+            found = read_moments(
+                source,
+                options.target,
+                features=features,
+                weight=options.weight,
+                folds=folds,
+                seed=seed,
+                progress=PATIENCE if screen.shows_progress else False,
+                drop_missing=options.drop_missing,
+                categories=categories,
+            )
+    except NotNumbersError as error:
+        raise _explained(error, options) from error
+    except ValueError as error:
+        raise BadInputError(
+            str(error).replace("with drop_missing.", "with --drop-missing.")
+        ) from error
+    dropped = [each.message for each in caught if isinstance(each.message, DroppedRowsWarning)]
+    return Reading(
+        parts=found if isinstance(found, list) else [found],
+        target=options.target,
+        source=_named(data),
+        weight=options.weight,
+        categories=categories,
+        rows_dropped=sum(each.n_dropped for each in dropped),
+    )
+
+
+def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
+    """Moments from their files."""
+    given = {
+        "--features": options.features,
+        "--drop": options.drop,
+        "--weight": options.weight,
+        "--one-hot": options.one_hot,
+        "--drop-missing": options.drop_missing,
+    }
+    for name, value in given.items():
+        if value:
+            raise BadInputError(f"{name} is for tables; the columns of moments are fixed.")
+    parts = [Moments.load(path) for path in data]
+    return Reading(parts, options.target or "y", _named(data), None, {}, 0)
+
+
+def _features(source: str | list[str], options: TableOptions) -> list[str] | None:
+    """The columns to explain the target with; None for all others."""
+    rows = open_rows(source)
+    for name in (options.target, options.weight):
+        if name is not None:
+            require_column(name, rows.names, rows.where)
+    drop = _split(options.drop or [], rows.names)
+    for name in drop:
+        require_column(name, rows.names, rows.where)
+        if name == options.target or name == options.weight:
+            role = "target" if name == options.target else "weight"
+            raise BadInputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
+    if options.features is not None:
+        chosen = _split(options.features, rows.names)
+        for name in chosen:
+            require_column(name, rows.names, rows.where)
+    else:
+        chosen = [name for name in rows.names if name not in (options.target, options.weight)]
+    return [name for name in chosen if name not in drop]
+
+
+def _split(given: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names of columns from a,b,c; a name that has a comma itself is taken as it is."""
+    found: list[str] = []
+    for text in given:
+        found += [text] if text in names else [name for name in text.split(",") if name]
+    return found
+
+
+def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
+    """What to do about a column that holds no numbers."""
+    if error.name in (options.target, options.weight):
+        role = "target" if error.name == options.target else "weight"
+        return BadInputError(
+            f"The {role} {error.name!r}{error.where} holds {error.what}; it must hold numbers."
+        )
+    encode = "" if options.one_hot else "encode it with --one-hot, or "
+    if error.what not in ("text", "categories"):
+        encode = ""
+    return BadInputError(
+        f"Column {error.name!r}{error.where} holds {error.what}; {encode}leave it out with "
+        f"--drop {shlex.quote(error.name)}."
+    )
+
+
+def _named(data: Sequence[str]) -> str:
+    """The source in a few words."""
+    return ", ".join(data) if len(data) <= 3 else f"{data[0]} and {len(data) - 1} more"

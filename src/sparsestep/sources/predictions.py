@@ -1,0 +1,116 @@
+"""Predictions for the rows of any source, batch by batch, from nothing but the columns kept."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparsestep.model_document import Document
+from sparsestep.sources.blocks import BLOCK_BYTES
+from sparsestep.sources.checks import require_column
+from sparsestep.sources.one_hot import Rows, encoded
+
+__all__ = ["Predictions"]
+
+
+class Predictions:
+    """Batches of predictions, and of columns that are carried along.
+
+    Parameters
+    ----------
+    rows : Rows
+        An open source. Only the columns that the model kept, and those to carry along, are read.
+    document : Document
+        The model.
+    carried : sequence of str
+        Columns to carry along as they are.
+    missing_as_null : bool
+        Whether a missing value gives a missing prediction instead of an error.
+    """
+
+    def __init__(
+        self, rows: Rows, document: Document, carried: Sequence[str], missing_as_null: bool
+    ) -> None:
+        self._rows, self._carried, self._missing_as_null = rows, list(carried), missing_as_null
+        features = document["question"]["features"]
+        self._targets = document["targets"]
+        kept = sorted({j for target in self._targets for j in target["kept"]})
+        self._features = [features[j] for j in kept]
+        groups = {
+            indicator: group
+            for group in document["question"]["one_hot"]
+            for indicator in group["features"]
+        }
+        self._categories = {
+            groups[name]["column"]: groups[name]["categories"]
+            for name in self._features
+            if name in groups
+        }
+        numbers = [name for name in self._features if name not in groups]
+        self._coef = np.zeros((len(kept), len(self._targets)))
+        for t, target in enumerate(self._targets):
+            self._coef[np.searchsorted(kept, target["kept"]), t] = target["coef"]
+        self._intercept = np.array([target["intercept"] for target in self._targets])
+        for name in (*numbers, *self._categories, *self._carried):
+            require_column(name, rows.names, rows.where)
+        single = len(self._targets) == 1
+        self._outputs = [
+            "prediction" if single else f"prediction of {target['name']}"
+            for target in self._targets
+        ]
+        for name in self._carried:
+            if name in self._outputs or self._carried.count(name) > 1:
+                raise ValueError(f"The predictions would have two columns {name!r}; leave one out.")
+        self._needed = list(dict.fromkeys([*numbers, *self._categories, *self._carried]))
+        # A model without variables still has a prediction for each row.
+        names = self._needed or [rows.names[0]]
+        rows.select(
+            names,
+            text=tuple(self._categories),
+            as_is=[name for name in names if name not in numbers and name not in self._categories],
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        size = max(BLOCK_BYTES // (8 * max(len(self._needed), 1)), 1)
+        for batch, name, first in self._rows.batches(size):
+            arrays = {key: batch.column(key) for key in batch.schema.names}
+            predicted = self._predicted(arrays, batch.num_rows, name, first)
+            columns = [*(arrays[key] for key in self._carried), *predicted]
+            yield pa.RecordBatch.from_arrays(columns, names=[*self._carried, *self._outputs])
+
+    def _predicted(self, arrays: dict[str, Any], n: int, name: str, first: int) -> list[Any]:
+        """The predictions of a batch, one array for each target."""
+        values = dict(arrays)
+        for column, categories in self._categories.items():
+            values.update(encoded(arrays[column], column, categories, name, first))
+        X = np.empty((n, len(self._features)), order="F")
+        for j, feature in enumerate(self._features):
+            X[:, j] = _doubles(values[feature])
+        good = np.isfinite(X)
+        if not good.all() and not self._missing_as_null:
+            raise self._explained(X, good, name, first)
+        if np.isinf(X).any():
+            raise self._explained(X, ~np.isinf(X), name, first)
+        predicted = X @ self._coef + self._intercept
+        return [pa.array(column, from_pandas=True) for column in predicted.T]
+
+    def _explained(
+        self, X: NDArray[np.float64], good: NDArray[np.bool_], name: str, first: int
+    ) -> ValueError:
+        """What is wrong with the first bad value, and where it is."""
+        row, j = (int(index) for index in np.argwhere(~good)[0])
+        of = f" of {name}" if name else ""
+        what = "a missing value" if np.isnan(X[row, j]) else f"the value {X[row, j]}"
+        return ValueError(
+            f"Column {self._features[j]!r} has {what} in row {first + row} (counted from 0){of}, "
+            "for which there is no prediction."
+        )
+
+
+def _doubles(column: Any) -> NDArray[np.float64]:
+    """A column as doubles, missing values as NaN."""
+    numbers = pc.cast(column, pa.float64(), safe=False)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
