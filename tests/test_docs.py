@@ -22,7 +22,7 @@ import sparsestep
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NOT_PYTHON = {"sh", "text", "json", "bibtex", "{include}", "{toctree}"}
+NOT_PYTHON = {"sh", "r", "text", "json", "bibtex", "{include}", "{toctree}"}
 FENCE = re.compile(
     r"^(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=marks)\s*$", re.M | re.S
 )
