@@ -15,10 +15,10 @@ from sparsestep.study.friedman import (
     holm,
     ranks_within_settings,
 )
-from sparsestep.study.ranks import MEASURES, Measure, ranks_of, settings_of
-from sparsestep.study.results import EXTRAS, METHODS
+from sparsestep.study.ranks import MEASURES, SETTING, Measure, ranks_of, settings_of
+from sparsestep.study.results import CORRELATIONS, EXTRAS, METHODS
 
-__all__ = ["CONTROL", "Analysis", "Ranking", "analyse"]
+__all__ = ["CONTROL", "Analysis", "Ranking", "analyse", "level_name"]
 
 CONTROL = "SparseStep"
 
@@ -120,6 +120,40 @@ class Analysis:
         rows, m = self.results["n_train"].min(), self.settings["m"].max()
         return bool(rows >= 20_000 and m >= 500)
 
+    def levels_of(self, factor: str) -> list[Any]:
+        """The levels of a factor that the study has, in order.
+
+        Parameters
+        ----------
+        factor : {"m", "sparsity", "snr", "correlation"}
+
+        Returns
+        -------
+        list
+        """
+        found = set(self.settings[factor])
+        if factor == "correlation":
+            return [level for level in CORRELATIONS if level in found]
+        return sorted(found)
+
+    def levels(self, ranking: Ranking) -> pd.DataFrame:
+        """Average ranks at each level of m, sparsity, signal-to-noise ratio and correlation.
+
+        Parameters
+        ----------
+        ranking : Ranking
+
+        Returns
+        -------
+        DataFrame
+            One row for each factor and level, one column per method.
+        """
+        tables = {
+            name: ranking.ranks.groupby(self.settings[name]).mean().reindex(self.levels_of(name))
+            for name in SETTING
+        }
+        return pd.concat(tables, names=["factor", "level"])
+
     def by_method(self) -> pd.DataFrame:
         """How each method's fits went: the ends of the grid, convergence, and cost.
 
@@ -128,7 +162,7 @@ class Analysis:
         DataFrame
             One row per method, with the columns smallest and largest (data sets on which the chosen
             lambda is that end of the grid), optimality (the worst; NaN for OLS), time (mean seconds
-            per fit) and fits (per data set).
+            per fit), fits (per data set) and whole (mean seconds of all fits of a data set).
         """
         groups = self.results.groupby("method", sort=False)
         at_end = self.results["at_end"]
@@ -139,6 +173,9 @@ class Analysis:
                 "optimality": groups["optimality"].max(),
                 "time": groups["time"].mean(),
                 "fits": groups["n_fits"].median().astype(int),
+                "whole": (self.results["time"] * self.results["n_fits"])
+                .groupby(self.results["method"])
+                .mean(),
             }
         ).reindex([method for method in (*METHODS, *EXTRAS) if method in groups.groups])
 
@@ -174,6 +211,14 @@ class Analysis:
         time = self.results.pivot(index="dataset", columns="method", values="time")
         logs = np.log(time[CONTROL] / time["OLS"])
         return np.exp(logs.groupby(self.settings["m"]).mean())
+
+
+def level_name(factor: str, level: Any) -> str:
+    """A level for people: ``SNR 0.1``, ``m 500``, ``constant``."""
+    if factor == "correlation":
+        return str(level)
+    name, unit = {"m": ("m", ""), "sparsity": ("sparsity", " %"), "snr": ("SNR", "")}[factor]
+    return f"{name} {level:g}{unit}"
 
 
 def analyse(results: pd.DataFrame, run: dict[str, Any]) -> Analysis:

@@ -18,7 +18,7 @@ from sparsestep.study.reasons import (
     reasons_for_tests,
 )
 
-__all__ = ["Claim", "Part", "claims_of", "describe", "format_p"]
+__all__ = ["Claim", "Part", "claims_of", "describe", "format_p", "gathered"]
 
 PAPER_DATASETS = 180
 # "About" the cost of one least squares solution.
@@ -174,6 +174,18 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
             reasons = reasons_for_cost()
         claims.append(Claim(number, text, tuple(parts), tuple(reasons)))
     return tuple(claims)
+
+
+def gathered(reasons: Iterable[tuple[int, Sequence[str]]]) -> dict[str, str]:
+    """Each reason once, with the claims it belongs to: ``Claims 1, 2``."""
+    numbers: dict[str, list[str]] = {}
+    for number, said in reasons:
+        for reason in said:
+            numbers.setdefault(reason, []).append(str(number))
+    return {
+        reason: f"Claim{'s' if len(found) > 1 else ''} {', '.join(found)}"
+        for reason, found in numbers.items()
+    }
 
 
 def _first(ranking: Ranking, method: str) -> Part:

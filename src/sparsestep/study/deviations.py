@@ -38,10 +38,11 @@ def deviations_of(analysis: Analysis) -> tuple[str, ...]:
         "the number of fits; reading the rows is left out for all. Training sets are merged from "
         "the folds once each, so that a fit of OLS bears all of that cost and one of 101 lambdas a "
         "hundredth. Lambdas share work: warm starts for lasso, SCAD and MC+, one eigenvalue "
-        "decomposition for ridge, blocks for SparseStep. In the paper they did not, so that its "
-        "times of lasso, SCAD and MC+ are too long, as it says.",
+        "decomposition for ridge, blocks for SparseStep; and lambdas at which all coefficients are "
+        "zero cost lasso, SCAD and MC+ nothing. In the paper no work was shared, so that its times "
+        "of lasso, SCAD and MC+ are too long, as it says.",
         "Lasso, SCAD and MC+ are computed by coordinate descent on moments run to convergence, not "
-        "by scikit-learn, ncvreg and sparsenet. The last table of fits shows how far the worst "
+        "by scikit-learn, ncvreg and sparsenet. The table of fits shows how far the worst "
         "fit of each method is from its optimality conditions. As in the R packages, SCAD and MC+ "
         "scale the variables within each fit, and MC+ has sparsenet's nine values of a.",
         "Lasso, SCAD and MC+ measure lambda on the loss over 2n, ridge and SparseStep on the loss "

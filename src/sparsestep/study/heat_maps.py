@@ -13,15 +13,14 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from sparsestep.study.analysis import Analysis, Ranking
+from sparsestep.study.analysis import Analysis, Ranking, level_name
 from sparsestep.study.canvas import COLOURS, GREY, INK, LETTERS, PALE, blank
 from sparsestep.study.ranks import SETTING
-from sparsestep.study.results import CORRELATIONS, METHODS
+from sparsestep.study.results import METHODS
 
-__all__ = ["level_map", "levels_of", "winner_map", "winners_of"]
+__all__ = ["level_map", "winner_map", "winners_of"]
 
 _GAP = 0.25  # between groups of cells, in cells
-_NAMES = {"m": "m", "sparsity": "sparsity %", "snr": "SNR", "correlation": "correlation"}
 
 
 def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
@@ -35,7 +34,7 @@ def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...]
 def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
     """Who is best where: a cell per setting in the colour of the method, or methods, that win."""
     winners = winners_of(ranking, analysis.settings)
-    ms, sparsities, snrs, correlations = (_levels(analysis.settings, name) for name in SETTING)
+    ms, sparsities, snrs, correlations = (analysis.levels_of(name) for name in SETTING)
     columns = {
         (snr, zeta): place + group * _GAP
         for group, snr in enumerate(snrs)
@@ -132,18 +131,9 @@ def _key(figure: Figure, left: float, bottom: float, size: tuple[float, float]) 
         left += side + 0.26 + label.get_window_extent().width / figure.dpi
 
 
-def levels_of(ranking: Ranking, settings: pd.DataFrame) -> pd.DataFrame:
-    """Average ranks at each level of m, sparsity, signal-to-noise ratio and correlation."""
-    tables = {
-        name: ranking.ranks.groupby(settings[name]).mean().reindex(_levels(settings, name))
-        for name in SETTING
-    }
-    return pd.concat(tables, names=["factor", "level"])
-
-
 def level_map(analysis: Analysis) -> Figure:
     """Average ranks of all methods on all measures, level by level."""
-    tables = [levels_of(ranking, analysis.settings) for ranking in analysis.rankings.values()]
+    tables = [analysis.levels(ranking) for ranking in analysis.rankings.values()]
     index = tables[0].index
     factors = [factor for factor, _ in index]
     offset = np.cumsum([0, *(a != b for a, b in pairwise(factors))]) * _GAP
@@ -180,7 +170,7 @@ def level_map(analysis: Analysis) -> Figure:
         ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
         _bare(ax, len(METHODS), heights[-1] + 1)
         ax.set_xticks(np.arange(len(METHODS)) + 0.5, METHODS, rotation=90)
-        names = [_level_name(factor, level) for factor, level in index] if place == 0 else []
+        names = [level_name(factor, level) for factor, level in index] if place == 0 else []
         ax.set_yticks(heights + 0.5 if place == 0 else [], names)
         ax.set_title(ranking.measure.title, fontsize=9.5, pad=4)
     return figure
@@ -193,15 +183,3 @@ def _bare(ax: Axes, width: float, height: float) -> None:
     ax.tick_params(length=0, labelsize=8)
     for spine in ax.spines.values():
         spine.set_visible(False)
-
-
-def _levels(settings: pd.DataFrame, name: str) -> list[Any]:
-    """The levels of a factor that the study has, in order."""
-    found = set(settings[name])
-    if name == "correlation":
-        return [level for level in CORRELATIONS if level in found]
-    return sorted(found)
-
-
-def _level_name(factor: str, level: Any) -> str:
-    return level if factor == "correlation" else f"{_NAMES[factor]} {level:g}"

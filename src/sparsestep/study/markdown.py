@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparsestep.study.claims import format_p
+from sparsestep.study.claims import format_p, gathered
 
 __all__ = ["claims_in_short", "markdown_of"]
 
@@ -37,9 +37,10 @@ def markdown_of(summary: dict[str, Any]) -> str:
             for claim in summary["claims"]
         ],
     )
-    for claim in summary["claims"]:
-        if claim["reasons"]:
-            lines += ["", f"On claim {claim['number']}: {' '.join(claim['reasons'])}"]
+    reasons = gathered((claim["number"], claim["reasons"]) for claim in summary["claims"])
+    if reasons:
+        lines += ["", "What may explain the differences:", ""]
+        lines += [f"- {claims}: {reason}" for reason, claims in reasons.items()]
     lines += ["", "### The open question", "", summary["open_question"]["short"], ""]
     lines += [f"- {title}: {said}." for title, said in summary["open_question"]["measures"].items()]
     if summary["open_question"]["by_setting"]:
@@ -124,7 +125,9 @@ def _methods(summary: dict[str, Any]) -> list[str]:
                 str(row["smallest"]),
                 str(row["largest"]),
                 "" if row["optimality"] is None else f"{row['optimality']:.1e}",
+                str(row["fits"]),
                 f"{1000 * row['time']:.2g}",
+                f"{row['whole']:.2g}",
             ]
             for method, row in summary["methods"].items()
         ],

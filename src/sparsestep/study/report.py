@@ -13,7 +13,7 @@ import sparsestep
 from sparsestep.report.pictures import COLOURS
 from sparsestep.study.analysis import CONTROL, Analysis
 from sparsestep.study.canvas import inline_svg, style
-from sparsestep.study.claims import Claim, format_p
+from sparsestep.study.claims import Claim, format_p, gathered
 from sparsestep.study.figures import figures_of
 from sparsestep.study.question import Answer
 from sparsestep.study.reasons import PENALIZED
@@ -61,6 +61,7 @@ def render_study(analysis: Analysis, claims: tuple[Claim, ...], answer: Answer) 
         style=Markup("\n".join(sheets)),
         summary=summary,
         claims=claims,
+        reasons=gathered((claim.number, claim.reasons) for claim in claims),
         verdicts=Counter(claim.verdict for claim in claims),
         answer=answer,
         small=not analysis.full_size,

@@ -73,6 +73,10 @@ def test(folder: Folder) -> Path:
     return _write(folder, "summary.json", text.encode())
 
 
+# Its name is that of the stage, and no test's.
+test.__test__ = False  # type: ignore[attr-defined]
+
+
 def draw(folder: Folder) -> Path:
     """Draw every picture as SVG and PNG, into ``figures``.
 

@@ -1,0 +1,300 @@
+"""The stages after the fits: their files, pictures whose labels do not overlap, and the page."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparsestep.study import stages
+from sparsestep.study.analysis import analyse
+from sparsestep.study.canvas import blank, inline_svg, png, style, svg
+from sparsestep.study.figures import figures_of
+from sparsestep.study.heat_maps import level_map, winner_map, winners_of
+from sparsestep.study.markdown import markdown_of
+from sparsestep.study.rank_plot import rank_plot
+from sparsestep.study.ranks import MEASURES
+from sparsestep.study.results import METHODS, write_results, write_run
+from study_table import made_up
+
+OF_THE_PAPER = {
+    "penalties",
+    "counting_norm",
+    "approximations",
+    "majorizers",
+    "ranks_mse_b",
+    "ranks_hit_rate",
+    "ranks_mse_y",
+    "ranks_time",
+}
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    return analyse(*made_up(2, extras=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A study with replicates and extras, after all stages."""
+    folder = tmp_path_factory.mktemp("study")
+    results, run = made_up(2, extras=True)
+    write_results(results, folder / "results.parquet")
+    write_run(run, folder)
+    for stage in (stages.rank, stages.test, stages.draw, stages.report):
+        assert stage(folder).exists()
+    return folder
+
+
+def page_of(folder):
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_ranks_are_written_for_every_data_set_and_measure(folder, analysis):
+    table = pd.read_parquet(folder / "ranks.parquet")
+    assert len(table) == 4 * 360
+    for measure in MEASURES:
+        rows = table[table["measure"] == measure.column].set_index("dataset")
+        expected = analysis.rankings[measure.column].ranks
+        assert np.array_equal(rows[list(METHODS)], expected)
+
+
+def test_the_summary_and_its_markdown_agree(folder):
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert len(summary["claims"]) == 9
+    assert (folder / "summary.md").read_text(encoding="utf-8") == markdown_of(summary)
+
+
+def test_every_picture_is_an_svg_and_a_png(folder):
+    names = {file.stem for file in (folder / "figures").iterdir()}
+    assert names >= OF_THE_PAPER
+    for name in names:
+        root = ET.parse(folder / "figures" / f"{name}.svg").getroot()
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        content = (folder / "figures" / f"{name}.png").read_bytes()
+        assert content.startswith(b"\x89PNG\r\n") and len(content) > 5000
+    sizes = [file.stat().st_size for file in (folder / "figures").iterdir()]
+    assert max(sizes) < 400_000
+
+
+def test_stages_run_alone_and_repeat_byte_for_byte(folder, tmp_path):
+    for name in ("results.parquet", "run.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    stages.report(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "report.html",
+        "results.parquet",
+        "run.json",
+    ]
+    stages.test(tmp_path)
+    stages.rank(tmp_path)
+    for name in ("report.html", "summary.json", "summary.md", "ranks.parquet"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_pictures_repeat_byte_for_byte_whatever_the_users_settings(folder, analysis):
+    import matplotlib
+
+    with matplotlib.rc_context({"font.size": 20, "savefig.dpi": 50, "svg.hashsalt": "other"}):
+        with style():
+            # One of each kind: with labels moved by a layout, in space, and with plain axes.
+            for name in ("majorizers", "approximations", "ranks_time", "winners_hit_rate"):
+                figure = figures_of(analysis)[name]()
+                assert svg(figure).encode() == (folder / "figures" / f"{name}.svg").read_bytes()
+                assert png(figure) == (folder / "figures" / f"{name}.png").read_bytes()
+        assert matplotlib.rcParams["font.size"] == 20
+
+
+def test_a_folder_without_results_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"results\.parquet does not exist; run the study"):
+        stages.rank(tmp_path)
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def boxes(figure):
+    """Where the texts of a figure stand, in pixels."""
+    renderer = figure.canvas.get_renderer()
+    texts = [*figure.texts, *(text for ax in figure.axes for text in ax.texts)]
+    for ax in figure.axes:
+        texts += [ax.title, ax._left_title, ax._right_title, ax.xaxis.label, ax.yaxis.label]
+        if ax.axison:
+            texts += [*ax.get_xticklabels(), *ax.get_yticklabels()]
+    shown = [text for text in texts if text.get_visible() and text.get_text()]
+    return [(text.get_text(), text.get_window_extent(renderer)) for text in shown]
+
+
+def assert_apart(figure):
+    figure.canvas.draw()
+    drawn = boxes(figure)
+    for (one, a), (other, b) in combinations(drawn, 2):
+        assert not a.overlaps(b), f"{one!r} and {other!r}"
+    for text, box in drawn:
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, text
+        assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1, text
+    return drawn
+
+
+def ranking_with(averages):
+    """A ranking of the study in which the average ranks are these."""
+    one = analyse(*made_up()).rankings["mse_b"]
+    fields = one.__dict__ | {"average": pd.Series(averages, index=METHODS)}
+    return type(one)(**fields)
+
+
+ONE = ranking_with([3.5] * 6)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.floats(1.0, 6.0), min_size=6, max_size=6))
+def test_labels_of_a_rank_plot_never_overlap(averages):
+    ranking = type(ONE)(**ONE.__dict__ | {"average": pd.Series(averages, index=METHODS)})
+    with style():
+        drawn = dict(assert_apart(rank_plot([ranking])))
+    labels = [f"{method}\n{average:.2f}" for method, average in zip(METHODS, averages, strict=True)]
+    middles = [drawn[label].x0 + drawn[label].width / 2 for label in labels]
+    order = np.argsort(averages, kind="stable")
+    assert np.all(np.diff(np.array(middles)[order]) > 0)
+
+
+@pytest.mark.parametrize("average", [1.0, 3.5, 6.0])
+def test_labels_of_equal_ranks_do_not_overlap(average):
+    with style():
+        assert_apart(rank_plot([ranking_with([average] * 6)] * 4))
+
+
+def test_labels_of_the_maps_do_not_overlap(analysis):
+    with style():
+        assert_apart(winner_map(analysis, analysis.rankings["mse_b"]))
+        assert_apart(level_map(analysis))
+
+
+def test_a_filled_point_is_separated_from_sparsestep(analysis):
+    ranking = analysis.rankings["mse_b"]
+    with style():
+        (ax,) = rank_plot([ranking]).axes
+    points = {
+        line.get_xdata()[0]: line for line in ax.lines if line.get_marker() not in ("None", None)
+    }
+    assert len(points) == 6
+    for method, average in ranking.average.items():
+        open_ = points[average].get_markerfacecolor() == "white"
+        if method == "SparseStep":
+            assert points[average].get_marker() == "D" and not open_
+        else:
+            assert open_ == (ranking.against(method).outcome() == "not separated")
+
+
+def test_winners_are_the_best_of_their_setting(analysis):
+    ranking = analysis.rankings["hit_rate"]
+    winners = winners_of(ranking, analysis.settings)
+    assert len(winners) == 180
+    columns = ["m", "sparsity", "snr", "correlation"]
+    for setting, best in list(winners.items())[::20]:
+        rows = analysis.settings.index[analysis.settings[columns].eq(list(setting)).all(axis=1)]
+        assert len(rows) == 2
+        means = ranking.ranks.loc[rows].mean()
+        assert best == [method for method in METHODS if means[method] == means.min()]
+
+
+def test_a_smaller_study_has_smaller_maps():
+    small = analyse(*made_up(scale="quick"))
+    with style():
+        (ax,) = winner_map(small, small.rankings["mse_b"]).axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["10", "50", "100"] * 3
+
+
+def test_names_of_the_parts_of_pictures_do_not_collide():
+    with style():
+        figures = [blank(2, 1), blank(2, 1)]
+        for figure in figures:
+            figure.add_axes((0.1, 0.1, 0.8, 0.8)).text(0.5, 0.5, "text")
+        one, other = (inline_svg(f, n, "t") for f, n in zip(figures, "ab", strict=True))
+    found = set(re.findall(r'\sid="([^"]+)"', one))
+    assert found and found.isdisjoint(re.findall(r'\sid="([^"]+)"', other))
+    for used in re.findall(r'(?:href="#|url\(#)([^")]+)', one):
+        assert used in found
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """What a page loads, its names, its text, and whether its tags close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.loaded, self.ids, self.text, self.open = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.loaded += [attributes[name] for name in ("src", "href") if name in attributes]
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in ("meta", "link"):
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_needs_nothing_else(folder):
+    text = page_of(folder)
+    page = Page(text)
+    assert page.open == []
+    assert all(target.startswith(("#", "data:,")) for target in page.loaded)
+    assert "<script" not in text and "@import" not in text and "url(http" not in text
+    assert "default-src 'none'" in text
+    assert len(page.ids) == len(set(page.ids))
+    assert {target[1:] for target in page.loaded if target.startswith("#")} <= set(page.ids)
+    assert len(text) < 1_500_000
+
+
+def test_the_page_has_what_it_should(folder, analysis):
+    text = " ".join("".join(Page(page_of(folder)).text).split())
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    for claim in summary["claims"]:
+        assert claim["claim"] in text and claim["verdict"] in text
+        for part in claim["parts"]:
+            assert " ".join(part["ours"].split()) in text
+    assert summary["open_question"]["short"] in text
+    for note in summary["deviations"]:
+        assert note in text
+    for ranking in analysis.rankings.values():
+        for method in METHODS:
+            assert f"{method}{ranking.average[method]:.2f}" in text
+    assert "SparseStep swap" in text and "12.5 minutes" in text and "numpy 2.4.0" in text
+    assert page_of(folder).count("<svg") == 6
+
+
+def test_what_is_read_is_text_and_no_markup(folder):
+    assert "a &lt;fast&gt; one" in page_of(folder)
+    assert "<fast>" not in page_of(folder)
+
+
+def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
+    results, run = made_up(scale="quick")
+    write_results(results, tmp_path / "results.parquet")
+    write_run(run, tmp_path)
+    stages.report(tmp_path)
+    text = page_of(tmp_path)
+    assert "one block per setting" not in text and "tested alone" not in text
+    assert "in SparseStep's place" not in text
