@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsestep.moments import Moments
 
-__all__ = ["NormalEquations", "Units", "later_copies"]
+__all__ = ["NormalEquations", "RowEquations", "Units", "copies_among_rows", "later_copies"]
 
 Array = NDArray[np.float64]
 
@@ -36,6 +36,38 @@ class NormalEquations:
     q: Array
     alphas: Array
 
+    @property
+    def diag(self) -> Array:
+        """The diagonal of S."""
+        return np.diag(self.S)
+
+
+@dataclass(frozen=True)
+class RowEquations:
+    """The same for fewer rows than columns, from the rows themselves: nothing is m x m.
+
+    Attributes
+    ----------
+    A : ndarray of shape (n_rows, m)
+        ``A'A`` is ``X'X``.
+    y : ndarray of shape (n_targets, n_rows)
+    alphas : ndarray of shape (n_targets, n_alphas)
+    """
+
+    A: Array
+    y: Array
+    alphas: Array
+
+    @property
+    def diag(self) -> Array:
+        """The diagonal of ``A'A``."""
+        return np.asarray(np.einsum("ij,ij->j", self.A, self.A))
+
+    @property
+    def q(self) -> Array:
+        """``A'y`` of each target, (n_targets, m)."""
+        return self.y @ self.A
+
 
 def later_copies(S: Array) -> NDArray[np.bool_]:
     """Columns that repeat an earlier one, or its negative, by the Gram matrix `S`.
@@ -50,6 +82,31 @@ def later_copies(S: Array) -> NDArray[np.bool_]:
     if np.count_nonzero(alike) > np.count_nonzero(length):
         for j in np.flatnonzero(np.count_nonzero(np.triu(alike, 1), axis=0)):
             copies[j] = bool(np.any(alike[:j, j] & ~copies[:j]))
+    return copies
+
+
+def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """The same by the rows, the first being the one of least `rank`; nothing is m x m.
+
+    Copies have the same component, but for its sign, along any direction; only columns that agree
+    along one are compared.
+    """
+    length = np.sqrt(np.einsum("ij,ij->j", A, A))
+    inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    direction = np.cos(np.arange(1.0, len(A) + 1) ** 2)
+    along = np.abs(direction @ A) * inverse
+    order = np.argsort(along, kind="stable")
+    order = order[length[order] > 0]
+    apart = np.diff(along[order]) > 2 * np.sqrt(_COPY) * np.linalg.norm(direction)
+    copies = np.zeros(A.shape[1], dtype=bool)
+    for group in np.split(order, np.flatnonzero(apart) + 1):
+        rest = group[np.argsort(rank[group])] if len(group) > 1 else group[:0]
+        while len(rest) > 1:
+            cosine = (A[:, rest[0]] * inverse[rest[0]]) @ (A[:, rest] * inverse[rest])
+            alike = np.abs(cosine) >= 1.0 - _COPY
+            alike[0] = False
+            copies[rest[alike]] = True
+            rest = rest[1:][~alike[1:]]
     return copies
 
 
@@ -100,6 +157,18 @@ class Units:
             S /= self.scale_x[:, np.newaxis]
         q = q / self.scale_x / self.scale_y[:, np.newaxis]
         return NormalEquations(S, q, alphas / self.scale_y[:, np.newaxis] ** 2)
+
+    def row_equations(self, moments: Moments, alphas: Array) -> RowEquations:
+        """The equations of thin `moments` from their rows, which are copied."""
+        A, y = moments.compress()
+        y = y.reshape(len(A), -1)
+        mean_x, mean_y = moments.mean_x - self.mean_x, np.atleast_1d(moments.mean_y) - self.mean_y
+        if mean_x.any() or mean_y.any():
+            root = np.sqrt(moments.weight_sum)
+            A, y = np.vstack([A, root * mean_x]), np.vstack([y, root * mean_y])
+        A /= self.scale_x
+        y = (y / self.scale_y).T
+        return RowEquations(A, y, alphas / self.scale_y[:, np.newaxis] ** 2)
 
     def back(self, coefs: Array) -> tuple[Array, Array]:
         """Coefficients (n_targets, n_alphas, m) in the data's units, and their intercepts."""

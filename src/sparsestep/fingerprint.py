@@ -71,10 +71,10 @@ def _nearly_collinear(
 
     Constant columns correlate with nothing.
     """
-    rows = moments.rows[0] if moments.is_thin else None
     m = moments.n_features
-    if rows is not None and len(rows) * m**2 > _MOST_WORK:
+    if moments.is_thin and moments.n_samples * m**2 > _MOST_WORK:
         return None, ()
+    rows = moments.rows[0] if moments.is_thin else None
     length = np.sqrt(moments.diag)
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     count = 0

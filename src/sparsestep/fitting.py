@@ -1,18 +1,27 @@
 """Coefficients in the data's units for moments and alphas: units, engine, polish, and back."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.engine import solve_all
-from sparsestep.equations import NormalEquations, Units, later_copies
+from sparsestep.equations import (
+    NormalEquations,
+    RowEquations,
+    Units,
+    copies_among_rows,
+    later_copies,
+)
 from sparsestep.grid import alpha_grid, every_size
 from sparsestep.moments import Moments
-from sparsestep.polish import polish_support
-from sparsestep.reference import sparsestep_reference
+from sparsestep.polish import RowGram, polish_support
+from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
 from sparsestep.schedule import Schedule
+from sparsestep.threads import one_blas_thread
+from sparsestep.wide import solve_wide
 
 __all__ = ["Fits", "Settings", "fit_alphas", "fit_every_size", "fit_grid"]
 
@@ -64,6 +73,37 @@ class Fits:
 
 def fit_alphas(moments: Sequence[Moments], alphas: Array, settings: Settings) -> list[Fits]:
     """The models of each of `moments` for `alphas`, (n_alphas,) or a row of them per target."""
+    dense = [k for k, each in enumerate(moments) if not each.is_thin]
+    thin = [k for k, each in enumerate(moments) if each.is_thin]
+    found = dict(zip(dense, _fit_dense([moments[k] for k in dense], alphas, settings), strict=True))
+    # One at a time for each thread, so that no more copies of rows are made than are in use.
+    if settings.n_jobs == 1 or len(thin) < 2:
+        found |= {k: _fit_thin(moments[k], alphas, settings) for k in thin}
+    else:
+        with one_blas_thread(), ThreadPoolExecutor(max_workers=settings.n_jobs) as pool:
+            fits = pool.map(lambda k: _fit_thin(moments[k], alphas, settings), thin)
+            found |= dict(zip(thin, fits, strict=True))
+    return [found[k] for k in range(len(moments))]
+
+
+def _fit_thin(moments: Moments, alphas: Array, settings: Settings) -> Fits:
+    """The models of moments with fewer rows than columns."""
+    units = _units(moments, settings)
+    equations = _row_equations(units, moments, alphas, settings)
+    if settings.solver == "reference":
+        coefs = _literally(equations, settings)
+        n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
+    else:
+        coefs, n_iter = solve_wide(equations, settings.schedule, settings.penalty_factor)
+    if settings.polish is not None:
+        coefs = _polished(equations, coefs, settings)
+    return Fits(np.broadcast_to(alphas, coefs.shape[:2]), *units.back(coefs), n_iter)
+
+
+def _fit_dense(moments: Sequence[Moments], alphas: Array, settings: Settings) -> list[Fits]:
+    """The models of moments with their matrix, all at once."""
+    if not moments:
+        return []
     units = [_units(each, settings) for each in moments]
     equations = [
         _equations(u, each, alphas, settings) for u, each in zip(units, moments, strict=True)
@@ -111,39 +151,48 @@ def _equations(
     return NormalEquations(S, q, equations.alphas)
 
 
+def _row_equations(
+    units: Units, moments: Moments, alphas: Array, settings: Settings
+) -> RowEquations:
+    """The same for thin moments."""
+    equations = units.row_equations(moments, alphas)
+    factor = _factor(settings, moments.n_features)
+    rank = np.empty(len(factor), dtype=np.intp)
+    rank[np.argsort(factor, kind="stable")] = np.arange(len(factor))
+    equations.A[:, np.isinf(factor) | copies_among_rows(equations.A, rank)] = 0.0
+    return equations
+
+
 def _factor(settings: Settings, m: int) -> Array:
     """The penalty factors, 1 where none were given."""
     return np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
 
 
-def _literally(equations: NormalEquations, settings: Settings) -> Array:
+def _literally(equations: NormalEquations | RowEquations, settings: Settings) -> Array:
     """The literal loop for each target and alpha."""
-    return np.array(
-        [
-            [
-                sparsestep_reference(
-                    equations.S,
-                    q,
-                    alpha,
-                    penalty_factor=settings.penalty_factor,
-                    **vars(settings.schedule),
-                )
-                for alpha in alphas
-            ]
-            for q, alphas in zip(equations.q, equations.alphas, strict=True)
-        ]
-    ).reshape(*equations.alphas.shape, -1)
+    how = {"penalty_factor": settings.penalty_factor, **vars(settings.schedule)}
+
+    def fit(t: int, alpha: float) -> Array:
+        if isinstance(equations, RowEquations):
+            return sparsestep_reference_rows(equations.A, equations.y[t], alpha, **how)
+        return sparsestep_reference(equations.S, equations.q[t], alpha, **how)
+
+    coefs = [[fit(t, alpha) for alpha in alphas] for t, alphas in enumerate(equations.alphas)]
+    return np.array(coefs).reshape(*equations.alphas.shape, -1)
 
 
-def _polished(equations: NormalEquations, coefs: Array, settings: Settings) -> Array:
+# On matrices as small as these a second thread of linear algebra costs more than it saves.
+@one_blas_thread()
+def _polished(equations: NormalEquations | RowEquations, coefs: Array, settings: Settings) -> Array:
     """Each model after add, drop and swap."""
-    factor = _factor(settings, len(equations.S))
+    S = RowGram(equations.A) if isinstance(equations, RowEquations) else equations.S
+    factor = _factor(settings, coefs.shape[2])
     finite = np.where(np.isinf(factor), 0.0, factor)
     out = np.empty_like(coefs)
     for t, q in enumerate(equations.q):
         for r, alpha in enumerate(equations.alphas[t]):
             prices = np.where(np.isinf(factor), np.inf, alpha * finite)
-            out[t, r] = polish_support(equations.S, q, prices, coefs[t, r] != 0)
+            out[t, r] = polish_support(S, q, prices, coefs[t, r] != 0)
     return out
 
 
@@ -156,22 +205,25 @@ def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
         fits = fit_alphas([moments], alphas, settings)[0]
         return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
 
-    return alpha_grid(sizes, scale.guess, scale.full, n_alphas)
+    return alpha_grid(sizes, scale.guess, scale.full, n_alphas, wide=moments.is_thin)
 
 
-def fit_every_size(moments: Moments, settings: Settings) -> tuple[Fits, list[int]]:
+def fit_every_size(
+    moments: Moments, settings: Settings, largest: int | None = None
+) -> tuple[Fits, list[int]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
-    For one target. Variables without a penalty count, though there is no choice about them.
+    For one target. Variables without a penalty count, though there is no choice about them. With
+    fewer rows than columns no size above `largest` is looked for.
     """
-    scale = _Scale.of(moments, settings)
+    scale = _Scale.of(moments, settings, largest)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
         rounds.append(fit_alphas([moments], alphas, settings)[0])
         return rounds[-1].n_nonzero - scale.always
 
-    _, missing = every_size(sizes, scale.guess, scale.full)
+    _, missing = every_size(sizes, scale.guess, scale.full, wide=moments.is_thin)
     found = Fits(
         np.concatenate([fits.alphas for fits in rounds], axis=1),
         np.concatenate([fits.coefs for fits in rounds], axis=1),
@@ -195,7 +247,9 @@ class _Scale:
     guess : ndarray of shape (n_targets,)
         The largest drop of the residual sum of squares by one variable.
     full : int
-        How many penalized variables a model may have: no more than the rows can tell apart.
+        How many penalized variables a model may have: no more than the rows can tell apart; with
+        fewer rows than columns half as many, unless more are asked for. Chosen among so many
+        columns, more than that would explain any target.
     always : int
         How many variables have no penalty, and are in every model.
     """
@@ -205,10 +259,14 @@ class _Scale:
     always: int
 
     @classmethod
-    def of(cls, moments: Moments, settings: Settings) -> "_Scale":
+    def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
         units = _units(moments, settings)
-        equations = _equations(units, moments, np.ones(1), settings)
-        size = np.diag(equations.S)
+        equations: NormalEquations | RowEquations
+        if moments.is_thin:
+            equations = _row_equations(units, moments, np.ones(1), settings)
+        else:
+            equations = _equations(units, moments, np.ones(1), settings)
+        size = equations.diag
         penalized = _factor(settings, len(size)) > 0
         always = int(np.count_nonzero((size > 0) & ~penalized))
         used = (size > 0) & penalized
@@ -218,4 +276,6 @@ class _Scale:
         guess = drop * units.scale_y**2
         rank = moments.n_samples - settings.fit_intercept - always
         full = min(int(np.count_nonzero(used)), max(rank, 0))
+        if moments.is_thin:
+            full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
         return cls(np.where(guess > 0, guess, 1.0), full, always)

@@ -20,15 +20,21 @@ _LEAST_SHARE = 1e-16
 _MOST_TIMES = 4.0**18
 _RATIO = 4.0
 _ROUND = 6
+# With fewer rows than columns a search for sizes is content with less: each alpha costs more.
+_LEAST_SHARE_IF_WIDE = 1e-6
+_NARROWEST_IF_WIDE = 1e-3
+_MOST_ALPHAS_IF_WIDE = 400
 
 
-def alpha_grid(sizes: Sizes, guess: Array, full: int, n_alphas: int) -> Array:
+def alpha_grid(
+    sizes: Sizes, guess: Array, full: int, n_alphas: int, *, wide: bool = False
+) -> Array:
     """Alphas, (n_targets, n_alphas), largest first, spaced evenly in the logarithm.
 
-    The ends are checked: the largest gives the null model, and the smallest all `full` variables,
-    or, if no alpha does, as many as any.
+    The ends are checked: the largest gives the null model, and the smallest at least `full`
+    variables, or, if no alpha does, as many as any.
     """
-    top, bottom = _ends(sizes, guess, full)
+    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full)
     return np.geomspace(top, bottom, n_alphas, axis=1)
 
 
@@ -52,6 +58,26 @@ def _ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
     return top, bottom
 
 
+def _near_ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
+    """The same with fewer rows than columns, where all that counts is in a narrow range.
+
+    The loop starts from a ridge regression, which shares the signal out among all columns: the more
+    columns, the farther below the drop by the best variable is the alpha that keeps any.
+    """
+    alphas = guess[:, np.newaxis] * 2.0 ** -np.arange(8)
+    kept = sizes(alphas)
+    while np.any(kept.max(axis=1) < full) and alphas[0, -1] > _LEAST_SHARE_IF_WIDE * guess[0]:
+        more = alphas[:, -1:] * 2.0 ** -np.arange(1, 5)
+        alphas, kept = np.hstack([alphas, more]), np.hstack([kept, sizes(more)])
+    if np.any(kept[:, 0] > 0):
+        return _ends(sizes, guess, full)
+    rows = np.arange(len(guess))
+    top = alphas[rows, np.maximum(np.argmax(kept > 0, axis=1) - 1, 0)]
+    enough = np.minimum(kept, full)
+    bottom = alphas[rows, np.argmax(enough, axis=1)]
+    return top, np.where(bottom < top, bottom, top / _RATIO)
+
+
 def _better(
     best: Array, fewest: NDArray[np.intp], alphas: Array, kept: NDArray[np.intp]
 ) -> tuple[Array, NDArray[np.intp]]:
@@ -62,7 +88,13 @@ def _better(
 
 
 def every_size(
-    sizes: Sizes, guess: Array, full: int, *, narrowest: float = 1e-6, most_alphas: int = 4000
+    sizes: Sizes,
+    guess: Array,
+    full: int,
+    *,
+    narrowest: float = 1e-6,
+    most_alphas: int = 4000,
+    wide: bool = False,
 ) -> tuple[Array, list[int]]:
     """For one target alphas, largest first, with every model size, and the sizes that none has.
 
@@ -70,15 +102,17 @@ def every_size(
     than one is filled, until no gap is left that is wider than `narrowest` in the logarithm. Sizes
     need not fall as alpha grows, so a size found anywhere counts.
     """
-    top, bottom = _ends(sizes, guess, full)
+    if wide:
+        narrowest, most_alphas = _NARROWEST_IF_WIDE, _MOST_ALPHAS_IF_WIDE
+    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full)
     alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
     kept = sizes(alphas[np.newaxis])[0]
     while len(alphas) < most_alphas:
         missing = np.setdiff1d(np.arange(full + 1), kept)
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
-        wide = np.log(alphas[:-1] / alphas[1:]) > narrowest
-        gaps = np.flatnonzero((absent > 0) & wide)
+        apart = np.log(alphas[:-1] / alphas[1:]) > narrowest
+        gaps = np.flatnonzero((absent > 0) & apart)
         if not len(gaps):
             break
         inner = [

@@ -23,11 +23,7 @@ def standard_errors(moments: Moments, coef: Array, *, fit_intercept: bool) -> tu
     free = moments.weight_sum - len(inside) - fit_intercept
     if free <= 0 or not len(inside):
         return errors, max(float(free), 0.0)
-    if moments.is_thin:
-        A = moments.rows[0][:, inside]
-        S = A.T @ A
-    else:
-        S = moments.xtx[np.ix_(inside, inside)]
+    S = moments.gram_block(inside)
     if not fit_intercept:
         S = S + moments.weight_sum * np.multiply.outer(
             moments.mean_x[inside], moments.mean_x[inside]

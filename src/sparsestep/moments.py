@@ -405,6 +405,33 @@ class Moments:
             result += piece.transposed_dot(piece.dot(V))
         return result
 
+    def gram_block(self, columns: ArrayLike) -> Array:
+        """The rows and columns of `xtx` that belong to some columns, in either form.
+
+        Parameters
+        ----------
+        columns : array_like of int of shape (k,)
+
+        Returns
+        -------
+        ndarray of shape (k, k)
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> Moments.from_data([[1, 0, 2], [3, 4, 0]], [1, 2]).gram_block([0, 1])
+        array([[2., 4.],
+               [4., 8.]])
+        """
+        which = np.asarray(columns, dtype=np.intp)
+        if self._sums.pieces is None:
+            return self.xtx[np.ix_(which, which)]
+        result = np.zeros((len(which), len(which)))
+        for piece in self._sums.pieces:
+            A = piece.columns(which)
+            result += A.T @ A
+        return result
+
     def rss(self, coef: ArrayLike, intercept: ArrayLike | None = None) -> Any:
         """Weighted sum of squares of ``y - X coef - intercept`` over all rows.
 
@@ -481,10 +508,10 @@ class Moments:
         >>> X.shape, np.allclose(X.T @ X, moments.xtx), np.allclose(X.T @ y, moments.xty)
         ((4, 3), True, True)
         """
-        if self._sums.pieces is not None:
-            A, y = self.rows
-            return A.copy(), y.copy()
         sums = self._sums
+        if sums.pieces is not None:
+            rows = sums.stacked_rows()
+            return rows.A, rows.y[:, 0] if sums.flat_y else rows.y
         m, k = sums.xty.shape
         scale = np.sqrt(sums.diag)
         used = np.flatnonzero(scale)

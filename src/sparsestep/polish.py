@@ -12,44 +12,85 @@ A search that ends at a poor support from one start seldom does so from another.
 fit's own support, and that of forward selection. The better end is taken.
 """
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-__all__ = ["polish_support"]
+__all__ = ["RowGram", "polish_support"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
 # What A leaves of a column, relative to the column, below which adding it means nothing.
 _COLLINEAR = 1e-10
 
 
-def polish_support(S: Array, q: Array, prices: Array, support: Mask) -> Array:
+class Gram(Protocol):
+    """The matrix S as the search sees it: never more of it than a few rows."""
+
+    @property
+    def diag(self) -> Array:
+        """The diagonal."""
+
+    @property
+    def rank(self) -> int:
+        """The rank at most."""
+
+    def block(self, i: Index, j: Index | slice) -> Array:
+        """Rows i, columns j."""
+
+
+class MatrixGram:
+    """A matrix in memory."""
+
+    def __init__(self, S: Array) -> None:
+        self.S, self.diag, self.rank = S, np.diag(S), len(S)
+
+    def block(self, i: Index, j: Index | slice) -> Array:
+        """Rows i, columns j."""
+        return self.S[i][:, j]
+
+
+class RowGram:
+    """``A'A`` of more columns than rows."""
+
+    def __init__(self, A: Array) -> None:
+        self.A, self.diag, self.rank = A, np.einsum("ij,ij->j", A, A), min(A.shape)
+
+    def block(self, i: Index, j: Index | slice) -> Array:
+        """Rows i, columns j."""
+        return self.A[:, i].T @ self.A[:, j]
+
+
+def polish_support(S: Array | RowGram, q: Array, prices: Array, support: Mask) -> Array:
     """Coefficients of a support that no single add, drop or swap improves.
 
     `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must not enter.
     """
-    size = np.diag(S)
+    gram: Gram = S if isinstance(S, RowGram) else MatrixGram(S)
+    size = gram.diag
     worth_while = 1e-12 * np.max(q**2 / np.where(size > 0, size, 1.0), initial=0.0)
     support = (support | (prices == 0)) & np.isfinite(prices) & (size > 0)
-    own = _independent(S, prices, support)
-    forward = _forward(S, q, prices, worth_while)
-    ends = [_search(S, q, prices, start, worth_while) for start in (own, forward)]
+    own = _independent(gram, prices, support)
+    forward = _forward(gram, q, prices, worth_while)
+    ends = [_search(gram, q, prices, start, worth_while) for start in (own, forward)]
     # With least squares on the support the residual sum of squares is y'y - b'q.
     values = [prices[coef != 0].sum() - coef @ q for coef in ends]
     return ends[1] if values[1] < values[0] - worth_while else ends[0]
 
 
-def _forward(S: Array, q: Array, prices: Array, worth_while: float) -> Mask:
+def _forward(S: Gram, q: Array, prices: Array, worth_while: float) -> Mask:
     """Add the variable that gains the most, first those without a price, while one gains anything.
 
     With ``L L' = S_AA`` the rows of ``W = L^-1 S_A.`` give ``c = diag(S) - sum_i W_ij^2``.
     """
-    size = np.diag(S)
+    size = S.diag
     support = np.zeros(len(q), dtype=bool)
-    c, r, W = size.copy(), q.copy(), np.empty_like(S)
-    for k in range(len(q)):
+    c, r, W = size.copy(), q.copy(), np.empty((S.rank, len(q)))
+    for k in range(S.rank):
         free = ~support & np.isfinite(prices) & (c > _COLLINEAR * size)
         gain = np.divide(r**2, c, out=np.zeros_like(r), where=free) - prices
         gain[prices == 0] = np.inf
@@ -58,23 +99,23 @@ def _forward(S: Array, q: Array, prices: Array, worth_while: float) -> Mask:
         if not gain[j] > worth_while:
             break
         root = np.sqrt(c[j])
-        W[k] = (S[j] - W[:k, j] @ W[:k]) / root
+        W[k] = (S.block(np.array([j]), slice(None))[0] - W[:k, j] @ W[:k]) / root
         r -= W[k] * (r[j] / root)
         c -= W[k] ** 2
         support[j] = True
     return support
 
 
-def _search(S: Array, q: Array, prices: Array, support: Mask, worth_while: float) -> Array:
+def _search(S: Gram, q: Array, prices: Array, support: Mask, worth_while: float) -> Array:
     """Coefficients at the end of the moves from `support`, whose columns are independent."""
-    size = np.diag(S)
+    size = S.diag
     support = support.copy()
     # Each move lowers the objective, so no support comes twice; the bound is for rounding's sake.
     for _ in range(10 * len(q) + 10):
         inside = np.flatnonzero(support)
         outside = np.flatnonzero(~support & np.isfinite(prices) & (size > 0))
         b, V = _fit(S, q, inside)
-        cross = S[np.ix_(inside, outside)]
+        cross = S.block(inside, outside)
         U = V @ cross
         r = q[outside] - b @ cross
         c = size[outside] - np.einsum("ij,ij->j", cross, U)
@@ -102,7 +143,7 @@ def _search(S: Array, q: Array, prices: Array, support: Mask, worth_while: float
     return coef
 
 
-def _independent(S: Array, prices: Array, support: Mask) -> Mask:
+def _independent(S: Gram, prices: Array, support: Mask) -> Mask:
     """The support without columns that others in it span: the dearer, then the later ones go.
 
     They explain nothing, so that dropping them saves their price, and the formulas need an inverse.
@@ -111,8 +152,8 @@ def _independent(S: Array, prices: Array, support: Mask) -> Mask:
     inside = inside[np.argsort(prices[inside], kind="stable")]
     if not len(inside):
         return support
-    size = np.diag(S)
-    A = S[np.ix_(inside, inside)]
+    size = S.diag
+    A = S.block(inside, inside)
     factor, failed = lapack.dpotrf(A, lower=True, clean=True)
     if not failed and np.all(np.diag(factor) ** 2 > _COLLINEAR * size[inside]):
         return support
@@ -130,11 +171,11 @@ def _independent(S: Array, prices: Array, support: Mask) -> Mask:
     return out
 
 
-def _fit(S: Array, q: Array, inside: NDArray[np.intp]) -> tuple[Array, Array]:
+def _fit(S: Gram, q: Array, inside: Index) -> tuple[Array, Array]:
     """Least squares on independent columns, and the inverse of their Gram matrix."""
     if not len(inside):
         return np.zeros(0), np.zeros((0, 0))
-    factor, failed = lapack.dpotrf(S[np.ix_(inside, inside)], lower=True, clean=True)
+    factor, failed = lapack.dpotrf(S.block(inside, inside), lower=True, clean=True)
     assert not failed
     V: Array = lapack.dpotri(factor, lower=True)[0]
     V += np.tril(V, -1).T

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = ["sparsestep_reference"]
+__all__ = ["least_norm", "ridge", "sparsestep_reference", "sparsestep_reference_rows"]
 
 
 def sparsestep_reference(
@@ -69,20 +69,85 @@ def sparsestep_reference(
     array([3.02, 0.  ])
     """
     S, q = np.asarray(S, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    factor = np.ones_like(q) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
+    used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(factor))
+    S_used, q_used = S[np.ix_(used, used)], q[used]
+    schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
+    return _loop(lambda d: ridge(S_used, d, q_used), used, alpha, factor, *schedule, callback)
+
+
+def sparsestep_reference_rows(
+    A: ArrayLike,
+    y: ArrayLike,
+    alpha: float,
+    *,
+    gamma_0: float = 1e6,
+    gamma_stop: float = 1e-8,
+    gamma_step: float = 2.0,
+    t_max: int = 2,
+    epsilon: float = 1e-7,
+    penalty_factor: ArrayLike | None = None,
+    callback: Callable[[float, NDArray[np.float64]], object] | None = None,
+) -> NDArray[np.float64]:
+    """The same loop from the rows, for more columns than rows.
+
+    There ``X'X`` is singular, and the digits in which its null space shows are lost in forming it.
+    Here each step is a QR decomposition of the rows, and no matrix has a side of n_features twice.
+
+    Parameters
+    ----------
+    A : array_like of shape (n_samples, n_features)
+        The columns, centred if the model has an intercept.
+    y : array_like of shape (n_samples,)
+        The target, likewise.
+    alpha, gamma_0, gamma_stop, gamma_step, t_max, epsilon, penalty_factor, callback
+        As in `sparsestep_reference`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep.reference import sparsestep_reference_rows
+    >>> A = np.array([[3.0, 1.0, 1.0], [-1.0, 2.0, -1.0]])
+    >>> sparsestep_reference_rows(A, [3.0, -1.0], alpha=0.1)
+    array([1., 0., 0.])
+    """
+    A, y = np.asarray(A, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    m = A.shape[1]
+    factor = np.ones(m) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
+    used = np.flatnonzero(A.any(axis=0) & np.isfinite(factor))
+    A_used = A[:, used]
+    schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
+    return _loop(lambda d: ridge_rows(A_used, d, y), used, alpha, factor, *schedule, callback)
+
+
+def _loop(
+    ridge: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    used: NDArray[np.intp],
+    alpha: float,
+    factor: NDArray[np.float64],
+    gamma_0: float,
+    gamma_stop: float,
+    gamma_step: float,
+    t_max: int,
+    epsilon: float,
+    callback: Callable[[float, NDArray[np.float64]], object] | None,
+) -> NDArray[np.float64]:
+    """Algorithm 1; `ridge` gives the coefficients of the used columns for their penalties."""
     if not (gamma_step > 1 and gamma_stop > 0):
         raise ValueError(
             f"gamma_step must be greater than 1 and gamma_stop positive, or the loop never ends; "
             f"got gamma_step={gamma_step!r} and gamma_stop={gamma_stop!r}."
         )
-    factor = np.ones_like(q) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
-    used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(factor))
-    S_used, q_used, alphas = S[np.ix_(used, used)], q[used], alpha * factor[used]
-
-    b = np.zeros_like(q)
+    alphas = alpha * factor[used]
+    b = np.zeros_like(factor)
     gamma = gamma_0
     while gamma > gamma_stop:
         for _ in range(t_max):
-            b[used] = ridge(S_used, alphas * weights(b[used], gamma), q_used)
+            b[used] = ridge(alphas * weights(b[used], gamma))
             if callback is not None:
                 callback(gamma, b.copy())
         gamma /= gamma_step
@@ -113,3 +178,39 @@ def ridge(
     root = np.sqrt(d) if d.any() else np.ones_like(d)
     b -= N @ linalg.lstsq(root[:, np.newaxis] * N, root * b)[0]
     return b
+
+
+def ridge_rows(
+    A: NDArray[np.float64], d: NDArray[np.float64], y: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Minimize ``||y - A b||^2 + b'diag(d)b``; among several solutions the one of least norm.
+
+    As ``z = sqrt(d) b`` and the residual r together are the shortest vector for which
+    ``A diag(d)^-1/2 z + r = y``. Columns without a penalty are projected out first.
+    """
+    free = d == 0
+    b = np.zeros(len(d))
+    if not free.all():
+        Q = linalg.orth(A[:, free])
+        root = 1.0 / np.sqrt(d[~free])
+        B = (A[:, ~free] - Q @ (Q.T @ A[:, ~free])) * root
+        u = least_norm(np.concatenate([B.T, np.eye(len(y))]), y - Q @ (Q.T @ y))[0]
+        b[~free] = root * u[: len(root)]
+    if free.any():
+        b[free] = linalg.lstsq(A[:, free], y - A @ b)[0]
+    return b
+
+
+def least_norm(
+    F: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The shortest u with ``F'u = y``, and an orthonormal basis of the columns of F.
+
+    With rows sorted by size and columns pivoted, each row of F keeps its own digits, however much
+    the rows differ in size (Cox and Higham 1998).
+    """
+    order = np.argsort(-np.abs(F).max(axis=1), kind="stable")
+    Q, R, pivot = linalg.qr(F[order], mode="economic", pivoting=True, check_finite=False)
+    back = np.argsort(order)
+    u = Q @ linalg.solve_triangular(R, y[pivot], trans=1, check_finite=False)
+    return u[back], Q[back]

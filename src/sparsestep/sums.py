@@ -93,12 +93,21 @@ class Sums:
         pieces = self.pieces or ()
         if len(pieces) == 1 and isinstance(pieces[0], DenseRows):
             return pieces[0]
-        m, k = self.xty.shape
-        A = np.concatenate([np.empty((0, m)), *(piece.dense() for piece in pieces)])
-        y = np.concatenate([np.empty((0, k)), *(piece.y for piece in pieces)])
-        rows = DenseRows(A, y)
+        rows = self.stacked_rows()
         self.pieces = (rows,)
         return rows
+
+    def stacked_rows(self) -> DenseRows:
+        """The rows of thin sums in memory of their own."""
+        pieces = self.pieces or ()
+        m, k = self.xty.shape
+        A, y = np.empty((row_count(pieces), m)), np.empty((row_count(pieces), k))
+        low = 0
+        for piece in pieces:
+            rows = slice(low, low + len(piece.y))
+            A[rows], y[rows] = piece.dense(), piece.y
+            low = rows.stop
+        return DenseRows(A, y)
 
     def is_finite(self) -> bool:
         """Whether all sums are; the products of two columns are bounded by their squares."""

@@ -37,6 +37,10 @@ class DenseRows:
         """A itself."""
         return self.A
 
+    def columns(self, which: NDArray[np.intp]) -> Array:
+        """Some columns of A."""
+        return self.A[:, which]
+
     def gram(self) -> Array:
         """A'A."""
         return self.A.T @ self.A
@@ -63,8 +67,15 @@ class SparseRows:
         return SparseRows(self.X, self.root, self.mean, self.y[:, one])
 
     def dense(self) -> Array:
-        """A as an array."""
-        return np.asarray((self.X.toarray() - self.mean) * self.root[:, None])
+        """A as an array, without a second one beside it."""
+        A: Array = self.X.toarray()
+        A -= self.mean
+        A *= self.root[:, None]
+        return A
+
+    def columns(self, which: NDArray[np.intp]) -> Array:
+        """Some columns of A."""
+        return np.asarray((self.X[:, which].toarray() - self.mean[which]) * self.root[:, None])
 
     def gram(self) -> Array:
         """A'A from dense rows: fewer of them than columns, so no larger than the result."""

@@ -1,0 +1,438 @@
+"""Algorithm 1 on rows, where they are fewer than the columns: systems of the size of the rows.
+
+With ``c_j = 1 / d_j`` a step of the loop, ``b = (A'A + diag(d))^-1 A'y``, is also
+
+    (I + A diag(c) A') a = y,      b_j = c_j x_j'a,
+
+and `a` is the residual ``y - A b``. With the ratios ``r_j = b_j / gamma`` of the step before,
+
+    c_j = w (1 + r_j^2)^2 = w (1 + x_j),      w = gamma^2 / alpha,      x_j = r_j^2 (2 + r_j^2).
+
+In the basis of the eigenvectors of ``A A'``, in which everything here happens, the matrix is
+
+    diag(1 + w e) + w A diag(x) A'.
+
+While all ratios are small, only its first part counts and the loop's steps are divisions. From
+where the excess x counts, all problems are solved together by conjugate gradients, two matrix
+products an iteration, in single precision; the preconditioner contains the large x exactly and the
+mean of the small ones, so a few iterations do. As in `engine` a problem ends in least squares on
+its support once every coefficient is decided, a bound on the error is carried along, and what the
+bound cannot vouch for is solved again with more care, one factorization a step, and at last by the
+literal loop.
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.linalg import lapack
+
+from sparsestep.equations import RowEquations
+from sparsestep.reference import least_norm, sparsestep_reference_rows
+from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule
+
+__all__ = ["solve_wide"]
+
+Array = NDArray[np.float64]
+Floats = NDArray[Any]
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+# The fall starts where the ratios of all ridge regressions so far are below 1 over this.
+_RIDGE = 32.0
+# The excess, here at ratio 1, from which a column is treated by itself ...
+_STRONG = 3.0
+# ... and the largest number of such columns, relative to the rows, for which iterating pays.
+_MOST_STRONG = 0.75
+# Error of the ratios that a solve may leave once it matters, the most that is put up with, and
+# what single precision adds to it.
+_GOAL = 1e-6
+_POOR = 1e-3
+_ROUNDING = 2e-8
+_MOST_ITERATIONS = 30
+# Largest carried error, relative to the coefficient, that cannot turn a decision around.
+_DOUBT = 0.2
+# A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
+_STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
+# Directions of the rows in which the columns vary less than this, relative to the most, are none.
+_NOTHING = 1e-14
+
+
+@dataclass
+class _Rows:
+    """Problems, one a row; `slot` says where each one's answer belongs."""
+
+    slot: Index
+    y: Array
+    alpha: Array
+    unit: Array  # gamma times this is gamma in the units of the problem
+    at: Index  # position in the schedule
+    a: Array
+    product: Floats  # a @ A
+    ratio: Floats  # b / gamma
+    error: Floats  # bound on the relative error of the ratios
+
+    def take(self, which: Index | Mask) -> "_Rows":
+        return _Rows(*(getattr(self, field.name)[which] for field in fields(self)))
+
+
+class _Columns:
+    """The penalized columns in the basis of the eigenvectors of ``A A'``, the largest of length 1.
+
+    Each is divided by the root of its penalty factor, which makes the penalties alike while the
+    ratios are small.
+
+    Attributes
+    ----------
+    e : ndarray of shape (rank,)
+        The eigenvalues.
+    lean : ndarray of shape (m,)
+        1 / sqrt(penalty factor).
+    size : float
+        What the columns were divided by.
+    """
+
+    def __init__(self, A: Array, factor: Array) -> None:
+        self.lean = 1.0 / np.sqrt(factor)
+        self._A = A if np.all(factor == 1.0) else A * self.lean
+        self.size = float(np.sqrt(np.max(np.einsum("ij,ij->j", self._A, self._A), initial=0.0)))
+        self.size = self.size or 1.0
+        e, vectors = np.linalg.eigh(self._A @ self._A.T / self.size**2)
+        some = e > _NOTHING * e.max(initial=0.0)
+        self.e, self.basis = e[some], vectors[:, some]
+        basis = (self.basis / self.size).astype(np.float32)
+        self.single = np.ascontiguousarray(basis.T) @ self._A.astype(np.float32)
+
+    @cached_property
+    def double(self) -> Array:
+        """All columns in double precision."""
+        return self.take(slice(None))
+
+    def take(self, which: Index | slice) -> Array:
+        """Some columns in double precision."""
+        return self.basis.T @ (self._A[:, which] / self.size)
+
+    def matrix(self, dtype: np.dtype[Any]) -> Floats:
+        return self.single if dtype == np.float32 else self.double
+
+
+# Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
+def solve_wide(
+    equations: RowEquations, schedule: Schedule, penalty_factor: Array | None = None
+) -> tuple[Array, int]:
+    """Coefficients of shape (n_targets, n_alphas, m) and the most steps that any problem took."""
+    A, y = equations.A, equations.y
+    m = A.shape[1]
+    factor = np.ones(m) if penalty_factor is None else penalty_factor
+    alphas = equations.alphas.ravel()
+    target = np.repeat(np.arange(len(y)), equations.alphas.shape[1])
+    free = np.flatnonzero(factor == 0)
+    if len(free):
+        Q = linalg.orth(A[:, free])
+        A, y = A - Q @ (Q.T @ A), y - (y @ Q) @ Q.T
+    used = np.flatnonzero((factor > 0) & np.isfinite(factor) & A.any(axis=0))
+    b = np.zeros((len(alphas), m))
+    steps = 0
+    todo = np.flatnonzero((alphas > 0) & np.any(y, axis=1)[target])
+    literal = np.flatnonzero(alphas == 0)
+    if len(used) and len(todo):
+        columns = _Columns(A[:, used] if len(used) < m else A, factor[used])
+        y = y @ columns.basis
+        length = np.linalg.norm(y, axis=1)
+        for rules in (BOLD, CAREFUL):
+            here = target[todo]
+            unit = columns.size / length[here]
+            alpha = alphas[todo] / length[here] ** 2
+            rows = _enter(columns, y / length[:, np.newaxis], here, alpha, unit, schedule, rules)
+            found, doubtful, taken = _anneal(columns, rows, schedule, rules)
+            found /= unit[:, np.newaxis]
+            b[np.ix_(todo[~doubtful], used)] = found[~doubtful]
+            todo, steps = todo[doubtful], max(steps, taken)
+            if not len(todo):
+                break
+    b[np.abs(b) < schedule.epsilon] = 0.0
+    if len(free):
+        rest = equations.y[target] - b @ equations.A.T
+        b[:, free] = linalg.lstsq(equations.A[:, free], rest.T)[0].T
+    for slot in (*literal, *todo):
+        b[slot] = literally(equations, int(slot), schedule, factor)
+        steps = len(schedule.gammas()) * schedule.t_max
+    return b.reshape(*equations.alphas.shape, m), steps
+
+
+def _enter(
+    columns: _Columns,
+    y: Array,
+    target: Index,
+    alpha: Array,
+    unit: Array,
+    schedule: Schedule,
+    rules: Rules,
+) -> _Rows:
+    """The rows where the ridge regime ends for them: the first gamma whose ratios are not small."""
+    dtype = np.dtype(np.float32 if rules is BOLD else np.float64)
+    A = columns.matrix(dtype)
+    gamma = schedule.gammas() * unit[:, np.newaxis]
+    largest = _largest_ridge(columns, y, target, alpha[:, np.newaxis] / gamma**2) / gamma
+    late = largest > 1 / _RIDGE
+    at = np.where(late.any(axis=1), np.argmax(late, axis=1), np.argmax(largest, axis=1))
+    rows = np.arange(len(target))
+    before = gamma[rows, np.maximum(at - 1, 0)] * (at > 0)
+    gamma = gamma[rows, at]
+    y = y[target]
+    a = y / (1 + (before**2 / alpha)[:, np.newaxis] * columns.e)
+    ratio = (a * (before**2 / alpha / gamma)[:, np.newaxis]).astype(dtype) @ A
+    ratio *= columns.lean.astype(dtype)
+    error = np.square(ratio * (2 * gamma / before).astype(dtype)[:, np.newaxis])
+    error[at == 0] = 0.0
+    a = y / (1 + (gamma**2 / alpha)[:, np.newaxis] * columns.e)
+    return _Rows(rows, y, alpha, unit, at, a, a.astype(dtype) @ A, ratio, error)
+
+
+def _largest_ridge(columns: _Columns, y: Array, target: Index, penalty: Array) -> Array:
+    """The largest coefficient of the ridge regressions with these penalties, roughly.
+
+    ``b = A'(A A' + penalty)^-1 y`` on a grid of penalties, and between them the larger neighbour.
+    """
+    grid = np.geomspace(1e-3 * columns.e.min(), 1e3 * columns.e.max(), 48)
+    out = np.empty_like(penalty)
+    for t in np.unique(target):
+        a = (y[t] / (columns.e + grid[:, np.newaxis])).astype(np.float32)
+        largest = np.max(np.abs(a @ columns.single) * columns.lean, axis=1)
+        here = target == t
+        above = np.searchsorted(grid, penalty[here]).clip(1, len(grid) - 1)
+        out[here] = np.maximum(largest[above - 1], largest[above])
+        # Beyond the grid the coefficients are inversely proportional to the penalty.
+        out[here] *= np.minimum(1.0, grid[-1] / penalty[here])
+    return out
+
+
+def _anneal(
+    columns: _Columns, rows: _Rows, schedule: Schedule, rules: Rules
+) -> tuple[Array, Mask, int]:
+    """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps."""
+    dtype = rows.ratio.dtype
+    solve = _iterate if rules is BOLD else _factorize
+    lean = columns.lean.astype(dtype)
+    gammas = schedule.gammas()
+    found = np.zeros(rows.ratio.shape)
+    doubtful = np.zeros(len(rows.slot), dtype=bool)
+    steps = 0
+    while len(rows.slot):
+        gamma = gammas[rows.at] * rows.unit
+        scale = (gamma / rows.alpha).astype(dtype)[:, np.newaxis] * lean
+        for _ in range(schedule.t_max):
+            square = np.square(rows.ratio)
+            excess = square + 2
+            excess *= square
+            pull, left = solve(columns, rows, excess, gamma**2 / rows.alpha)
+            # The gain of an error, 4 r^2 / (1 + r^2) times the pull.
+            rows.error *= square
+            square += 1
+            rows.error /= square
+            rows.error *= pull
+            rows.error *= 4
+            excess += 1
+            np.multiply(rows.product, excess, out=rows.ratio)
+            rows.ratio *= scale
+            square *= left.astype(dtype)[:, np.newaxis]
+            square *= lean
+            size = np.abs(rows.ratio)
+            square /= size
+            rows.error += square
+            steps += 1
+        stays = size > rules.in_ratio
+        stays &= pull < rules.in_weight
+        open_ = size >= rules.out_ratio / schedule.gamma_step
+        open_ &= ~stays
+        risk = open_ & ~(rows.error < _DOUBT)
+        risk &= pull * size * size > 0.0125
+        lost = risk.any(axis=1) | ~np.isfinite(left)
+        done = ~open_.any(axis=1) & ~lost
+        ready = np.flatnonzero(done)
+        if len(ready):
+            coefs, done[ready] = _finish(columns, rows.take(ready), stays[ready], schedule, rules)
+            found[rows.slot[done]] = coefs[done[ready]]
+        last = (rows.at == len(gammas) - 1) & ~done
+        if rules is CAREFUL:
+            found[rows.slot[last]] = rows.ratio[last] * gamma[last, np.newaxis]
+        else:
+            lost |= last
+        doubtful[rows.slot[lost]] = True
+        out = done | lost | last
+        if out.any():
+            rows = rows.take(~out)
+        rows.at = rows.at + 1
+        rows.ratio *= dtype.type(schedule.gamma_step)
+    return found, doubtful, steps
+
+
+def _finish(
+    columns: _Columns, rows: _Rows, support: Mask, schedule: Schedule, rules: Rules
+) -> tuple[Array, Mask]:
+    """Least squares on the supports, and for which rows that is where the loop ends.
+
+    It is if with its residual every column that is out stays out, each that is in stays in, and at
+    the last gamma what is left to see of the penalty is small: a correction of the first order.
+    """
+    gammas = schedule.gammas()
+    gamma, last = gammas[rows.at] * rows.unit, gammas[-1] * rows.unit
+    w = last**2 / rows.alpha
+    coefs = np.zeros(support.shape)
+    residual = np.zeros_like(rows.y)
+    good = np.zeros(len(support), dtype=bool)
+    for row, y in enumerate(rows.y):
+        inside = np.flatnonzero(support[row])
+        if len(inside) > len(y):
+            continue
+        A, lean = columns.take(inside), columns.lean[inside]
+        Q, R = np.linalg.qr(A)
+        if np.any(np.abs(np.diag(R)) < 1e-10 * np.linalg.norm(A, axis=0)):
+            continue
+        inverse = linalg.solve_triangular(R, np.eye(len(inside))) if len(inside) else R
+        along = Q.T @ y
+        residual[row] = y - Q @ along
+        b = inverse @ along
+        size = np.abs(b * lean)
+        d = rows.alpha[row] * last[row] ** 2 * lean**2 / size**4
+        good[row] = np.all(size > 0.5 * rules.in_ratio * gamma[row])
+        good[row] &= np.all(d * np.sum(inverse**2, axis=1) < 1e-5)
+        b -= inverse @ (inverse.T @ (d * b) + Q.T @ (w[row] * columns.e * residual[row]))
+        coefs[row, inside] = b * lean
+    force = np.abs(residual.astype(np.float32) @ columns.single)
+    force *= columns.lean
+    force[support] = 0.0
+    most = force.max(axis=1)
+    good &= w * columns.e.max() < 1e-5
+    good &= most * gamma < _STAYS_OUT[rules] * rows.alpha
+    good &= most * last**2 < 0.5 * schedule.epsilon * rows.unit * rows.alpha
+    return coefs, good
+
+
+class _Preconditioner:
+    """Inverse of the matrix of each row with the small excesses replaced by their mean."""
+
+    def __init__(self, columns: _Columns, excess: Floats, w: Array) -> None:
+        mean = np.minimum(excess, _STRONG).mean(axis=1, dtype=np.float64)
+        self.inverse = 1.0 / (1.0 + (w * (1.0 + mean))[:, np.newaxis] * columns.e)
+        self.pull = np.ones_like(excess)
+        self.strong: list[Array | None] = []
+        most = max(1, int(_MOST_STRONG * len(columns.e)))
+        for row in range(len(excess)):
+            which = np.flatnonzero(excess[row] > _STRONG)
+            if len(which) > most:
+                which = which[np.argpartition(-excess[row, which], most)[:most]]
+            if not len(which):
+                self.strong.append(None)
+                continue
+            # With P the diagonal part, B the scaled columns and L L' = I + B'P^-1 B, the inverse is
+            # P^-1 - W'W, W = L^-1 B'P^-1; and the pulls are the diagonal of (L L')^-1.
+            B = columns.single[:, which] * np.sqrt(w[row] * (excess[row, which] - mean[row]))
+            W = B.T * self.inverse[row]
+            G = W @ B
+            G.flat[:: len(which) + 1] += 1.0
+            root, _ = lapack.dtrtri(lapack.dpotrf(G, lower=True, clean=True)[0], lower=True)
+            self.pull[row, which] = np.sum(root**2, axis=0)
+            self.strong.append(root @ W)
+
+    def solve(self, residual: Array, rows: Index) -> Array:
+        z: Array = residual * self.inverse[rows]
+        for k, row in enumerate(rows):
+            W = self.strong[row]
+            if W is not None:
+                z[k] -= (W @ residual[k]) @ W
+        return z
+
+
+def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[Floats, Array]:
+    """Set `a` and its product by conjugate gradients for all rows; the pulls and the error left.
+
+    An error of energy E moves no coefficient by more than ``sqrt(E / d_j)``, and no ratio by more
+    than ``sqrt(E / alpha) (1 + r_j^2)``, times the root of 1 / penalty factor. While ratios are
+    small the loop soon forgets an error, and more of it is put up with.
+    """
+    A = columns.single
+    base = 1.0 + w[:, np.newaxis] * columns.e
+    inverse = _Preconditioner(columns, excess, w)
+    most = np.sqrt(np.sqrt(1.0 + excess.max(axis=1)) - 1.0)
+    goal = np.clip(_GOAL * (0.4 / most) ** 4, _GOAL, _POOR / 2) ** 2 * rows.alpha
+
+    # The best multiple of what solved the step before is the first guess.
+    Ma = base * rows.a + w[:, np.newaxis] * ((rows.product * excess) @ A.T)
+    best = (np.vecdot(rows.a, rows.y) / np.vecdot(rows.a, Ma))[:, np.newaxis]
+    rows.a *= best
+    rows.product *= best.astype(np.float32)
+    residual = rows.y - best * Ma
+    some = np.arange(len(w))
+    p = inverse.solve(residual, some)
+    energy = np.vecdot(residual, p)
+    left = energy.copy()
+    for _ in range(_MOST_ITERATIONS):
+        open_ = energy > goal[some]
+        if not open_.any():
+            break
+        if not open_.all():
+            some, p, residual, energy = some[open_], p[open_], residual[open_], energy[open_]
+        every = len(some) == len(w)
+        V = p.astype(np.float32) @ A
+        Mp = base[some] * p + w[some, np.newaxis] * (
+            (V * (excess if every else excess[some])) @ A.T
+        )
+        step = (energy / np.vecdot(p, Mp))[:, np.newaxis]
+        V *= step.astype(np.float32)
+        if every:
+            rows.product += V
+        else:
+            rows.product[some] += V
+        rows.a[some] += step * p
+        residual = residual - step * Mp
+        z = inverse.solve(residual, some)
+        energy, before = np.vecdot(residual, z), energy
+        p = z + (energy / before)[:, np.newaxis] * p
+        left[some] = energy
+    left = (np.sqrt(left) + _ROUNDING) / np.sqrt(rows.alpha)
+    left[~(left < _POOR)] = np.nan
+    return inverse.pull, left
+
+
+def _factorize(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[Floats, Array]:
+    """The same for each row by itself, by factorizations that are right whatever the excesses.
+
+    The weak columns make, with the first part, a matrix ``L L'`` of moderate condition. The strong
+    ones join it in a QR decomposition, rows sorted and columns pivoted, which keeps the digits of
+    each.
+    """
+    A, e = columns.double, columns.e
+    pull = np.ones_like(excess)
+    for row, each in enumerate(w[:, np.newaxis] * excess):
+        strong = np.flatnonzero(excess[row] > _STRONG)
+        weak = np.flatnonzero((excess[row] <= _STRONG) & (each > 1e-15))
+        part = A[:, weak]
+        M = (part * each[weak]) @ part.T
+        M.flat[:: len(e) + 1] += 1.0 + w[row] * e
+        L = np.linalg.cholesky(M)
+        root = np.sqrt(each[strong])
+        u, Q = least_norm(np.concatenate([(A[:, strong] * root).T, L.T]), rows.y[row])
+        k = len(strong)
+        rows.a[row] = linalg.solve_triangular(L, u[k:], lower=True, trans=1)
+        rows.product[row] = rows.a[row] @ A
+        rows.product[row, strong] = u[:k] / root
+        pull[row, strong] = 1.0 - np.sum(Q[:k] ** 2, axis=1)
+    spread = (1 + w * e.max()) / (1 + w * e.min())
+    return pull, 1e-16 * len(e) * spread / np.sqrt(rows.alpha)
+
+
+def literally(equations: RowEquations, slot: int, schedule: Schedule, factor: Array) -> Array:
+    """The literal loop for one problem; without a penalty all its steps are the same."""
+    t, r = np.unravel_index(slot, equations.alphas.shape)
+    alpha = float(equations.alphas[t, r])
+    settings = vars(schedule)
+    if alpha == 0:
+        settings = {**settings, "gamma_0": 1.0, "gamma_stop": 0.5, "gamma_step": 2.0, "t_max": 1}
+    return sparsestep_reference_rows(
+        equations.A, equations.y[t], alpha, penalty_factor=factor, **settings
+    )
