@@ -1,0 +1,654 @@
+"""The report: what it says, that it is one file, that names are text, that it is deterministic."""
+
+import base64
+import hashlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_documents as documents
+from sparsestep import report
+from sparsestep.model_file import read_document, write_document
+from sparsestep.report import render_report, write_report
+from sparsestep.report.numbers import fixed, number, short, sized_by
+from sparsestep.report.pictures import PathPicture
+from sparsestep.report.scales import AlphaAxis, ValueAxis, steps_path
+
+VOID = {"meta", "link", "input", "br", "img"}
+DRAWN = {"line", "path", "circle", "rect"}
+
+
+class Page(HTMLParser):
+    """Elements, their attributes and texts; unbalanced tags are errors."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.open = [], []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+        for e in self.elements:
+            e["text"] = "".join(e["text"])
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice"
+        element = {"tag": tag, "text": [], "inside": [e["tag"] for e in self.open], **dict(attrs)}
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in DRAWN
+        self.elements.append({"tag": tag, "text": [], **dict(attrs)})
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self.open:
+            element["text"].append(data)
+
+    def all(self, tag, **attributes):
+        return [
+            e
+            for e in self.elements
+            if e["tag"] == tag
+            and all(value in e.get(name, "").split() for name, value in attributes.items())
+        ]
+
+    def one(self, tag, **attributes):
+        (found,) = self.all(tag, **attributes)
+        return found
+
+    @property
+    def text(self):
+        return " ".join(self.one("body")["text"].split())
+
+    def data(self, t=0):
+        return json.loads(self.one("script", id=f"data-{t}")["text"])
+
+
+def table_of(html, name):
+    """The texts of the cells of a table's body."""
+    body = html.split(f'id="{name}"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    page = Page(f"<table>{body}</table>")
+    cells, texts = [], []
+    for e in page.elements:
+        if e["tag"] == "tr":
+            texts = []
+            cells.append(texts)
+        if e["tag"] in ("th", "td"):
+            texts.append(e["text"].strip())
+    return cells
+
+
+def as_number(text):
+    text = text.replace("\N{MINUS SIGN}", "-").replace(",", "")
+    return float(re.sub(r" × 10(\S+)", lambda found: f"e{unraised(found[1])}", text))  # noqa: RUF001
+
+
+def unraised(text):
+    return text.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+
+
+every_kind = pytest.mark.parametrize("kind", documents.KINDS, ids=lambda kind: kind.__name__)
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_the_page_is_well_formed_and_its_references_exist(kind):
+    page = Page(render_report(kind()))
+    ids = [e["id"] for e in page.elements if "id" in e]
+    assert len(ids) == len(set(ids))
+    for e in page.elements:
+        for name in ("aria-labelledby", "aria-describedby", "for", "data-filter", "data-unfold"):
+            assert set(e.get(name, "").split()) <= set(ids)
+        if e.get("href", "").startswith("#"):
+            assert e["href"][1:] in ids
+
+
+@every_kind
+def test_the_page_loads_nothing(kind):
+    html = render_report(kind())
+    page = Page(html)
+    assert not any("src" in e or "srcset" in e or "style" in e for e in page.elements)
+    assert [e["href"] for e in page.all("link")] == ["data:,"]
+    assert "url(" not in html and "@import" not in html
+    outside = {e["href"] for e in page.all("a") if not e["href"].startswith("#")}
+    assert outside == {"https://arxiv.org/abs/1701.06967"}
+
+
+@every_kind
+def test_the_policy_allows_this_style_and_this_script_only(kind):
+    page = Page(render_report(kind()))
+    policy = page.one("meta", **{"http-equiv": "Content-Security-Policy"})["content"]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    scripts = [e for e in page.all("script") if e.get("type") != "application/json"]
+    assert len(scripts) == 1
+
+    def allowed(element):
+        digest = hashlib.sha256(element["text"].encode()).digest()
+        return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == allowed(scripts[0])
+    assert rules["style-src"] == allowed(page.one("style"))
+
+
+def test_no_attribute_runs_code():
+    for kind in documents.KINDS:
+        for e in Page(render_report(kind())).elements:
+            assert not any(name.startswith("on") for name in e)
+
+
+@pytest.mark.parametrize(("m", "k", "most"), [(8, 3, 60_000), (100, 12, 200_000)])
+def test_the_file_is_small(m, k, most):
+    assert len(render_report(documents.by_cv(400, m, k)).encode()) < most
+
+
+def test_five_hundred_variables_are_still_one_small_file():
+    document = documents.of_many_variables()
+    html = render_report(document)
+    assert len(html.encode()) < 600_000
+    page = Page(html)
+    assert len([e for e in page.all("path") if "curve" not in e["class"]]) <= 201
+    assert "not drawn" in page.text
+    # The table is folded by the script; all rows are there without it.
+    assert len(table_of(html, "table-0")) == len(document["targets"][0]["kept"])
+    assert page.all("input", type="search")
+
+
+@every_kind
+def test_the_same_document_gives_the_same_page(kind):
+    assert render_report(kind()) == render_report(json.loads(json.dumps(kind())))
+
+
+def test_the_page_does_not_depend_on_the_process(tmp_path):
+    document = documents.with_warnings()
+    write_document(document, tmp_path / "model.json")
+    program = (
+        "import sys; from sparsestep.model_file import read_document; "
+        "from sparsestep.report import write_report; "
+        "write_report(read_document(sys.argv[1]), sys.argv[2])"
+    )
+    for seed in ("1", "2"):
+        subprocess.run(
+            [sys.executable, "-c", program, tmp_path / "model.json", tmp_path / f"{seed}.html"],
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C"},
+        )
+        assert (tmp_path / f"{seed}.html").read_bytes() == render_report(document).encode()
+
+
+def test_writing_replaces_a_file_and_leaves_nothing_else(tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text("old")
+    write_report(documents.by_cv(), file)
+    assert file.read_text(encoding="utf-8") == render_report(documents.by_cv())
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "report.html"
+    file.write_text("old")
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report.os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_report(documents.by_cv(), file)
+    assert os.listdir(tmp_path) == ["report.html"]
+    assert file.read_text() == "old"
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere for the report"):
+        write_report(documents.by_cv(), tmp_path / "nowhere" / "report.html")
+
+
+# --- names are text -------------------------------------------------------------------------------
+
+
+def test_hostile_names_are_text():
+    html = render_report(documents.with_hostile_names())
+    page = Page(html)
+    assert [e.get("type") for e in page.all("script")] == ["application/json", None]
+    assert not page.all("img") and not page.all("b")
+    assert sorted(page.data()["names"]) == sorted(documents.HOSTILE)
+    assert sorted(row[0] for row in table_of(html, "table-0")) == sorted(documents.HOSTILE)
+    assert page.one("h1")["text"] == "What explains <script>alert('target')</script>"
+    assert "<script>alert('source')</script>.csv" in page.text
+    labels = [e["text"] for e in page.all("text") if "1)</script>" in e["text"]]
+    assert labels == ["<script>ale…1)</script>"]
+    raw = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.S)[1]
+    assert not set(raw) & set("<>&\u2028\u2029")
+
+
+@given(st.lists(st.text(min_size=1), min_size=8, max_size=8, unique=True))
+def test_any_name_is_text(names):
+    document = json.loads(json.dumps(documents.by_cv()))
+    document["question"]["features"] = names
+    page = Page(render_report(document))
+    kept = [names[j] for j in document["targets"][0]["kept"]]
+    assert sorted(page.data()["names"][: len(kept)]) == sorted(kept)
+    assert len(page.all("script")) == 2
+
+
+# --- what it says ---------------------------------------------------------------------------------
+
+
+@every_kind
+def test_the_table_shows_the_model(kind):
+    document = kind()
+    html = render_report(document)
+    for t, target in enumerate(document["targets"]):
+        if not target["kept"]:
+            assert f'id="table-{t}"' not in html
+            continue
+        rows = {row[0]: row[1:] for row in table_of(html, f"table-{t}")}
+        names = document["question"]["features"]
+        parts = zip(
+            *(target[part] for part in ("kept", "coef", "standard_error", "low", "high")),
+            strict=True,
+        )
+        sizes = []
+        for j, *numbers in parts:
+            name = next(row for row in rows if row.startswith(names[j].strip()))
+            for value, text in zip(numbers, rows.pop(name)[:4], strict=True):
+                if value is None:
+                    assert text == "\N{EN DASH}"
+                else:
+                    shown = as_number(text)
+                    assert abs(shown - value) <= 0.006 * (numbers[1] or abs(value))
+            sizes.append(abs(numbers[0]) * document["data"]["deviation"][j])
+        assert rows == {}
+
+
+def test_the_largest_effect_comes_first():
+    document = documents.by_cv()
+    effects = [abs(as_number(row[5])) for row in table_of(render_report(document), "table-0")]
+    assert effects == sorted(effects, reverse=True)
+    deviation, target = document["data"]["deviation"], document["targets"][0]
+    largest = max(
+        abs(coef) * deviation[j] for j, coef in zip(target["kept"], target["coef"], strict=True)
+    )
+    assert effects[0] == pytest.approx(largest, rel=5e-3)
+
+
+def test_intervals_are_drawn_where_they_are():
+    document = documents.by_cv()
+    page = Page(render_report(document))
+    target, deviation = document["targets"][0], document["data"]["deviation"]
+    dots = [e for e in page.all("circle") if e.get("r") == "4"]
+    whiskers = page.all("line", **{"class": "whisker"})
+    zero = float(page.all("line", **{"class": "zero"})[0]["x1"][:-1])
+    # Places are linear in the effect: one scale explains all of them.
+    effects = sorted(
+        ((coef * deviation[j], low * deviation[j], high * deviation[j])
+         for j, coef, low, high in zip(target["kept"], target["coef"], target["low"],
+                                       target["high"], strict=True)),
+        key=lambda row: -abs(row[0]),
+    )  # fmt: skip
+    scale = (float(dots[0]["cx"][:-1]) - zero) / effects[0][0]
+    for (effect, low, high), dot, whisker in zip(effects, dots, whiskers, strict=True):
+        assert float(dot["cx"][:-1]) == pytest.approx(zero + scale * effect, abs=0.02)
+        assert float(whisker["x1"][:-1]) == pytest.approx(zero + scale * low, abs=0.02)
+        assert float(whisker["x2"][:-1]) == pytest.approx(zero + scale * high, abs=0.02)
+        assert 0 <= float(whisker["x1"][:-1]) <= float(whisker["x2"][:-1]) <= 100
+
+
+@every_kind
+def test_the_data_of_the_slider_are_the_path(kind):
+    document = kind()
+    page = Page(render_report(document))
+    names = document["question"]["features"]
+    for t, target in enumerate(document["targets"]):
+        if target["path"] is None:
+            assert not page.all("input", type="range")
+            continue
+        data, path = page.data(t), target["path"]
+        at = [data["alphas"].index(alpha) for alpha in path["alphas"]]
+        assert len(data["alphas"]) - len(at) == (target["index"] is None)
+        for i, kept, coefs in zip(at, path["kept"], path["coefs"], strict=True):
+            ranks, values = data["models"][data["which"][i]]
+            model = dict(zip((data["names"][r] for r in ranks), values, strict=True))
+            assert model == pytest.approx(
+                {names[j]: b for j, b in zip(kept, coefs, strict=True)}, rel=1e-5
+            )
+        chosen = data["chosen"]
+        assert data["alphas"][chosen] == target["alpha"]
+        ranks, values = data["models"][data["which"][chosen]]
+        assert values == pytest.approx(
+            [dict(zip(target["kept"], target["coef"], strict=True))[names.index(data["names"][r])]
+             for r in ranks], rel=1e-5,
+        )  # fmt: skip
+        assert data["r2"][chosen] == pytest.approx(target["r2"], abs=1e-5)
+        slider = page.one("input", id=f"slider-{t}")
+        assert (slider["min"], slider["max"]) == ("0", str(len(data["alphas"]) - 1))
+        assert slider["value"] == str(chosen)
+
+
+def test_without_the_script_the_chosen_model_is_shown():
+    document = documents.by_cv()
+    target = document["targets"][0]
+    page = Page(render_report(document))
+    keys = {e["data-key"]: e["text"] for e in page.all("dd") if "data-key" in e}
+    assert keys["alpha"] == number(target["alpha"])
+    assert keys["count"] == str(len(target["kept"]))
+    value, spread = keys["value"].split(" ± ")
+    index = target["index"]
+    assert as_number(value) == pytest.approx(target["cv"]["mean"][index], rel=1e-3)
+    assert as_number(spread) == pytest.approx(target["cv"]["se"][index], rel=5e-3)
+    chosen = page.all("line", **{"class": "chosen"})
+    share = 100 * (np.log(target["path"]["alphas"][0]) - np.log(target["alpha"]))
+    share /= np.log(target["path"]["alphas"][0]) - np.log(target["path"]["alphas"][-1])
+    assert [float(line["x1"][:-1]) for line in chosen] == pytest.approx([share] * 2, abs=1e-3)
+
+
+def test_the_curve_marks_both_rules():
+    document = documents.by_cv()
+    page = Page(render_report(document))
+    target, data = document["targets"][0], page.data()
+    for kind in ("min", "1se"):
+        mark = page.one("circle", **{"class": f"stop-{kind}"})
+        index = target["path"]["alphas"].index(target["cv"][f"alpha_{kind}"])
+        assert float(mark["cx"][:-1]) == pytest.approx(data["x"][index], abs=1e-3)
+        assert float(mark["cy"]) == data["heights"][index]
+    assert data["heights"].index(max(data["heights"])) == target["path"]["alphas"].index(
+        target["cv"]["alpha_min"]
+    )
+    assert page.all("path", **{"class": "band"})
+
+
+def test_a_criterion_has_a_curve_without_a_band():
+    page = Page(render_report(documents.by_criterion()))
+    assert page.all("path", **{"class": "curve"}) and not page.all("path", **{"class": "band"})
+    assert "BIC of each model" in page.text
+    assert not page.all("circle", **{"class": "stop-1se"})
+
+
+def test_a_given_alpha_has_neither_path_nor_curve():
+    page = Page(render_report(documents.of_fixed_alpha()))
+    assert not page.all("path") and not page.all("input", type="range")
+    assert "given beforehand" in page.text
+
+
+def test_a_given_alpha_stands_between_those_of_a_path():
+    data = Page(render_report(documents.of_given_alpha_between())).data()
+    assert data["alphas"] == [1000.0, 60.0, 10.0, 0.0]
+    assert data["chosen"] == 1
+    assert data["x"][0] == 0.0 and data["x"][-1] == 100.0
+
+
+def test_warnings_are_shown():
+    document = documents.with_warnings()
+    page = Page(render_report(document))
+    kinds = {warning["kind"] for warning in document["warnings"]}
+    assert kinds == {"alpha at the end", "collinear", "rows dropped"}
+    shown = [e["text"] for e in page.all("li")]
+    assert all(warning["text"] in shown for warning in document["warnings"])
+    assert "120, after 7 with a missing value were left out" in page.text
+    assert "random folds, seed 3" in page.text
+    pairs = [e["text"] for e in page.all("td") if "inside" in e and "details" in e["inside"]]
+    assert {"twin", "other twin"} <= set(pairs)
+
+
+def test_no_warning_no_box():
+    assert not Page(render_report(documents.by_cv())).all("section", **{"class": "warnings"})
+
+
+def test_nothing_kept_is_said():
+    text = Page(render_report(documents.with_nothing_kept())).text
+    assert "None of the 8 candidate variables is kept" in text
+    assert "Does anything explain noise?" in text
+
+
+def test_each_target_has_its_part():
+    document = documents.of_two_targets()
+    page = Page(render_report(document))
+    assert [e["text"] for e in page.all("a") if e["href"].startswith("#target")] == [
+        "first",
+        "second",
+    ]
+    assert len(page.all("input", type="range")) == 2
+    assert page.data(1)["alphas"] == document["targets"][1]["path"]["alphas"]
+
+
+def test_an_indicator_names_what_it_is_compared_with():
+    html = render_report(documents.with_categories())
+    notes = {row[0] for row in table_of(html, "table-0")}
+    assert notes == {"size", "floor=middlecompared with ground", "floor=topcompared with ground"}
+    assert "3 categories as 2 indicators" in Page(html).text
+
+
+def test_how_it_was_made_and_how_to_cite_it():
+    document = documents.by_cv()
+    text = Page(render_report(document)).text
+    assert document["checksum"] in text
+    assert document["version"] in text
+    assert "arXiv:1701.06967" in text and "@article{" in text
+    for name in document["settings"]:
+        assert f"{name}=" in text
+    assert "as if it had been chosen beforehand" in text
+
+
+def test_what_is_not_kept_is_listed_as_it_enters():
+    document = documents.by_cv()
+    target, names = document["targets"][0], document["question"]["features"]
+    page = Page(render_report(document))
+    listed = [e["text"].split() for e in page.all("li") if "details" in e["inside"]]
+    first = {}
+    for alpha, kept in zip(target["path"]["alphas"], target["path"]["kept"], strict=True):
+        for j in kept:
+            first.setdefault(names[j], alpha)
+    missing = [name for j, name in enumerate(names) if j not in target["kept"]]
+    assert sorted(name for name, _ in listed) == sorted(missing)
+    for name, alpha in listed:
+        assert as_number(alpha) == pytest.approx(first[name], rel=1e-3)
+    assert [first[name] for name, _ in listed] == sorted(
+        (first[name] for name in missing), reverse=True
+    )
+
+
+# --- for everyone ---------------------------------------------------------------------------------
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def contrast(one, other):
+    light, dark = sorted([luminance(one), luminance(other)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def themes():
+    style = Page(render_report(documents.by_cv())).one("style")["text"]
+    blocks = re.findall(r"color-scheme: (light|dark);(.*?)\}", style, re.S)
+    assert [name for name, _ in blocks] == ["light", "dark", "dark"]
+    assert blocks[1] == blocks[2]
+    return {name: dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for name, block in blocks}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_can_be_read(theme):
+    colours = themes()[theme]
+    for text in ("ink", "soft", "accent", *(f"c{n}" for n in range(7))):
+        assert contrast(colours[text], colours["page"]) >= 4.5
+    for text in ("ink", "soft"):
+        assert contrast(colours[text], colours["panel"]) >= 4.5
+        assert contrast(colours[text], colours["warn"]) >= 4.5
+    assert contrast(colours["accent-ink"], colours["accent"]) >= 4.5
+    for line in ("axis", "pale", "warn-edge"):
+        # What must be seen but not read.
+        assert contrast(colours[line], colours["page"]) >= 2.9
+
+
+@every_kind
+def test_pictures_and_tables_are_named(kind):
+    page = Page(render_report(kind()))
+    for svg in page.all("svg"):
+        within = "svg" in svg.get("inside", [])
+        assert svg.get("aria-hidden") == "true" or svg.get("role") == "img" or within
+    for svg in page.all("svg", role="img"):
+        assert svg["aria-labelledby"]
+    for th in page.all("th"):
+        assert th["scope"] in ("row", "col")
+    for e in page.all("input"):
+        assert e.get("aria-label") or any(label["for"] == e["id"] for label in page.all("label"))
+    levels = [int(e["tag"][1]) for e in page.elements if re.fullmatch(r"h[1-6]", e["tag"])]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+# --- numbers and places ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.0, 4, "0"),
+        (None, 4, "\N{EN DASH}"),
+        (float("nan"), 4, "\N{EN DASH}"),
+        (1234567.8, 4, "1,234,568"),
+        (72306.9, 4, "72,307"),
+        (0.48013, 3, "0.480"),
+        (9.9996, 4, "10.00"),
+        (-0.00012345, 3, "\N{MINUS SIGN}0.000123"),
+        (1234.5, 4, "1,235"),
+        (1.5e-5, 2, "1.5 \N{MULTIPLICATION SIGN} 10⁻⁵"),
+        (-12345678.0, 3, "\N{MINUS SIGN}1.23 \N{MULTIPLICATION SIGN} 10⁷"),
+        (9999999.9, 4, "1.000 \N{MULTIPLICATION SIGN} 10⁷"),
+    ],
+)
+def test_numbers_as_text(value, digits, text):
+    assert number(value, digits) == text
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: x == 0 or abs(x) > 1e-300),
+    st.integers(2, 8),
+)
+def test_a_number_can_be_read_back(value, digits):
+    assert as_number(number(value, digits)) == pytest.approx(value, rel=0.51 * 10.0 ** (1 - digits))
+
+
+def test_an_error_decides_the_digits():
+    assert sized_by(64.677, 603.079, 475.96, 730.19) == ["603.1", "476.0", "730.2"]
+    assert sized_by(None, 603.079) == ["603.1"]
+    assert sized_by(1e-9, 2.0)[0] == "2.000000"
+    assert fixed(-0.001, 2) == "0.00"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-20.0, "\N{MINUS SIGN}20"),
+        (1e6, "10⁶"),
+        (2e-5, "2\N{MULTIPLICATION SIGN}10⁻⁵"),
+        (100000.0, "100,000"),
+        (0.0005, "0.0005"),
+    ],
+)
+def test_marks_are_short(value, text):
+    assert short(value) == text
+
+
+def height_at(d, x):
+    """Where a path of steps is at x; None where it is cut."""
+    place, level, found = 0.0, 0.0, None
+    for command, arguments in re.findall(r"([MHV])([^MHV]*)", d):
+        values = [float(v) for v in arguments.split()]
+        if command == "M":
+            place, level = values
+        elif command == "V":
+            (level,) = values
+        else:
+            if place - 0.051 <= x <= values[0] + 0.051:
+                found = level
+            (place,) = values
+    return found
+
+
+def test_lines_pass_through_the_coefficients():
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.uniform(0, 1000, 30))
+    heights = np.round(np.repeat(rng.uniform(0, 300, 10), 3), 1)
+    drawn = np.repeat(rng.random(15) < 0.6, 2)
+    d = steps_path(x, heights, drawn, base=150.0)
+    for place, height, there in zip(x, heights, drawn, strict=True):
+        assert height_at(d, place) == (height if there else None)
+
+
+def test_the_picture_of_a_path_is_cut_where_it_explodes():
+    axis = AlphaAxis(np.array([100.0, 10.0, 1.0]))
+    effects = np.array([[1.0, 1.0, 50.0], [0.0, 0.0, -60.0]])
+    picture = PathPicture.of(axis, effects, np.array([1, 1, 2]), ["a", "b"], [0, 1], chosen=1)
+    assert picture.cut == "from \N{MINUS SIGN}60 to 50"
+    assert -2.5 < picture.scale.low < picture.scale.high < 2.5
+    calm = PathPicture.of(axis, effects[:, [0, 1, 1]], np.array([1, 1, 1]), ["a", "b"], [0], 1)
+    assert calm.cut is None
+
+
+def test_labels_stay_apart_and_inside():
+    names = [f"v{j}" for j in range(12)]
+    effects = np.tile(np.linspace(1.0, 1.001, 12)[:, np.newaxis], (1, 3))
+    axis = AlphaAxis(np.array([100.0, 10.0, 1.0]))
+    picture = PathPicture.of(axis, effects, np.full(3, 12), names, list(range(12)), chosen=0)
+    heights = sorted(float(label.height) for label in picture.labels)
+    assert len(heights) == 12
+    assert np.diff(heights).min() >= 14.9
+    assert heights[0] >= 0 and heights[-1] <= picture.height
+
+
+@pytest.mark.parametrize("span", [0.01, 0.5, 1.0, 2.0, 3.7, 8.0, 40.0])
+def test_marks_of_alpha_are_few_and_where_they_say(span):
+    alphas = np.geomspace(3e4, 3e4 * 10.0**-span, 101)
+    marks = AlphaAxis(alphas).marks()
+    assert len(marks) <= 5
+    assert len(marks) >= 2 or span < 0.5
+    for mark in marks:
+        found = re.fullmatch(r"(?:(\d)\N{MULTIPLICATION SIGN})?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", mark.text)
+        if found:
+            value = float(f"{found[1] or 1}e{unraised(found[2])}")
+        else:
+            value = float(mark.text.replace(",", ""))
+        share = (np.log10(alphas[0]) - np.log10(value)) / span
+        assert float(mark.place[:-1]) == pytest.approx(100 * share, abs=0.01)
+
+
+def test_alpha_zero_has_a_place():
+    axis = AlphaAxis(np.array([100.0, 10.0, 0.0]))
+    assert axis.fractions == pytest.approx([0.0, 0.5, 1.0])
+    assert [mark.text for mark in axis.marks()][-1] == "0"
+    assert AlphaAxis(np.array([0.0])).fractions == pytest.approx([0.5])
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(3, 8))
+def test_marks_of_values_are_round_and_inside(low, width, most):
+    axis = ValueAxis(low, low + width, 100.0)
+    marks = [value for value, _ in axis.marks(most)]
+    assert 1 <= len(marks) <= most + 1
+    assert all(axis.low - 1e-9 * abs(low) <= v <= axis.high + 1e-9 * abs(low) for v in marks)
+
+
+def test_a_model_file_gives_the_same_report(tmp_path):
+    document = documents.by_cv()
+    write_document(document, tmp_path / "model.json")
+    assert render_report(read_document(tmp_path / "model.json")) == render_report(document)
