@@ -59,7 +59,15 @@ html_theme_options = {
 # A page without pages below it needs no column to list them.
 html_sidebars = {
     page: []
-    for page in ("index", "choosing_alpha", "any_size", "mathematics", "benchmarks", "contributing")
+    for page in (
+        "index",
+        "choosing_alpha",
+        "any_size",
+        "mathematics",
+        "benchmarks",
+        "study",
+        "contributing",
+    )
 }
 html_math_renderer = "mathml"
 

@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -298,3 +299,18 @@ def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
     text = page_of(tmp_path)
     assert "one block per setting" not in text and "tested alone" not in text
     assert "in SparseStep's place" not in text
+
+
+# --- runs in the documentation --------------------------------------------------------------------
+
+RUNS = sorted((Path(__file__).parents[1] / "docs" / "study").rglob("results.parquet"))
+
+
+@pytest.mark.parametrize("results", RUNS, ids=lambda file: file.parent.name)
+def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
+    for name in ("results.parquet", "run.json"):
+        (tmp_path / name).write_bytes((results.parent / name).read_bytes())
+    stages.test(tmp_path)
+    for name in ("summary.json", "summary.md"):
+        committed = (results.parent / name).read_text(encoding="utf-8")
+        assert committed == (tmp_path / name).read_text(encoding="utf-8")
