@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import report_documents as documents
-from sparsestep import report
 from sparsestep.model_file import read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
@@ -207,7 +206,7 @@ def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(report.os, "replace", full)
+    monkeypatch.setattr("sparsestep.whole_file.os.replace", full)
     with pytest.raises(OSError, match="No space"):
         write_report(documents.by_cv(), file)
     assert os.listdir(tmp_path) == ["report.html"]

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import os
-import uuid
 from functools import cache
 from pathlib import Path as FilePath
 
@@ -13,6 +12,7 @@ from markupsafe import Markup
 from sparsestep.model_document import Document
 from sparsestep.report.contents import page_of
 from sparsestep.report.pictures import COLOURS
+from sparsestep.whole_file import whole_file
 
 __all__ = ["render_report", "write_report"]
 
@@ -82,18 +82,12 @@ def write_report(document: Document, path: str | os.PathLike[str]) -> None:
     ...     os.listdir(folder)
     ['report.html']
     """
-    target = FilePath(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"The folder {target.parent} for the report does not exist.")
     text = render_report(document)
-    # Not tempfile: its files are private, and reports are made to be handed on.
-    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        whole_file(path, "report") as temporary,
+        open(temporary, "x", encoding="utf-8", newline="\n") as file,
+    ):
+        file.write(text)
 
 
 @cache
