@@ -45,10 +45,15 @@ def study(
     quiet : bool, default=False
         Say nothing but errors.
     """
+    from sparsestep.sources.checks import load
+
+    load("pandas", "study")
+    load("numba", "study")
     if stage in ("all", "generate", "fit"):
+        from sparsestep.study.design import SCALES
         from sparsestep.study.run import Plan, fit_study, generate_study
 
-        plan = Plan(scale=scale, grid=grid, extras=extras, replicates=replicates)
+        plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates)
         if stage == "generate":
             generate_study(plan, out, jobs=jobs, progress=not quiet)
             written = out / "data"

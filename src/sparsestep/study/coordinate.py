@@ -82,6 +82,8 @@ def descend(C: Array, r: Array, lambdas: Array, a: float = np.inf, *, scad: bool
     failed = _descend(rows, np.asarray(r), np.asarray(lambdas), float(a), scad, B)
     if failed >= 0:
         raise NotConverged(f"No convergence at lambda = {lambdas[failed]:.3g}, a = {a:.3g}.")
+    if not np.all(np.isfinite(B)):
+        raise NotConverged(f"No finite minimum at a = {a:.3g}: X'X / n is not positive definite.")
     return B
 
 

@@ -68,20 +68,24 @@ class Scale:
 
     Attributes
     ----------
+    name : str
     n_train, n_test : int
         Rows to train and to test on.
-    largest : int
-        Settings with more variables are left out.
+    sizes, sparsities, snrs : tuple
+        Settings with other values are left out.
     """
 
+    name: str
     n_train: int
     n_test: int
-    largest: int
+    sizes: tuple[int, ...] = SIZES
+    sparsities: tuple[int, ...] = SPARSITIES
+    snrs: tuple[float, ...] = SNRS
 
 
 SCALES = {
-    "quick": Scale(n_train=2_000, n_test=1_000, largest=100),
-    "paper": Scale(n_train=20_000, n_test=10_000, largest=500),
+    "quick": Scale("quick", n_train=2_000, n_test=1_000, sizes=(10, 50, 100)),
+    "paper": Scale("paper", n_train=20_000, n_test=10_000),
 }
 
 
@@ -110,7 +114,7 @@ def settings_of(scale: Scale, replicates: int = 1) -> list[Setting]:
         Setting(replicate * SETTINGS + place, replicate, m, sparsity, snr, correlation)
         for replicate in range(replicates)
         for place, (m, sparsity, snr, correlation) in table
-        if m <= scale.largest
+        if m in scale.sizes and sparsity in scale.sparsities and snr in scale.snrs
     ]
 
 

@@ -131,7 +131,7 @@ def _check(frame: pd.DataFrame) -> None:
         if wrong.any():
             row = frame[wrong].iloc[0]
             raise ValueError(
-                f"Data set {row['dataset']}, {row['method']}: {name} is {row[name]!r}, "
+                f"Data set {row['dataset']}, {row['method']}: {name} is {row[name]}, "
                 "which cannot be."
             )
 

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from sparsestep.study.design import FOLDS, SCALES, SEED, Setting, settings_of
+from sparsestep.study.design import FOLDS, SCALES, SEED, Scale, Setting, settings_of
 from sparsestep.study.generate import DataSet, generate
 from sparsestep.study.methods import Fit, fit_all, fit_extras
 from sparsestep.study.progress import cost, fits_done
@@ -50,7 +50,7 @@ class Plan:
 
     Attributes
     ----------
-    scale : {"quick", "paper"}
+    scale : Scale
     grid : {"paper", "own"}
     extras : bool
         Also SparseStep by one standard error, by BIC, and polished.
@@ -58,14 +58,12 @@ class Plan:
         Data sets of each setting. More can be added to a run later.
     """
 
-    scale: str = "quick"
+    scale: Scale
     grid: str = "paper"
     extras: bool = False
     replicates: int = 1
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise ValueError(f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}.")
         if self.grid not in ("paper", "own"):
             raise ValueError(f"grid must be 'paper' or 'own'; got {self.grid!r}.")
         if self.replicates < 1:
@@ -74,12 +72,12 @@ class Plan:
     @property
     def settings(self) -> list[Setting]:
         """The settings of all data sets."""
-        return settings_of(SCALES[self.scale], self.replicates)
+        return settings_of(self.scale, self.replicates)
 
     @property
     def key(self) -> dict[str, Any]:
         """All that the results of a data set depend on besides its number."""
-        return {"scale": self.scale, "grid": self.grid, "extras": self.extras, "seed": SEED}
+        return {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
 
 
 # -- one data set ------------------------------------------------------------------------------
@@ -125,14 +123,14 @@ def _part(out: Path, dataset: int) -> Path:
 
 def _data_folder(out: Path, plan: Plan, dataset: int) -> Path:
     """The folder of the moments of one data set, where they are kept."""
-    return out / "data" / plan.scale / f"{dataset:05d}"
+    return out / "data" / plan.scale.name / f"{dataset:05d}"
 
 
 def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
     """Fit all methods to one data set, read or drawn, and write its part."""
     data = DataSet.load(_data_folder(out, plan, setting.dataset))
     if data is None:
-        data = generate(setting, SCALES[plan.scale])
+        data = generate(setting, plan.scale)
     fits = fit_all(data.folds, plan.grid)
     if plan.extras:
         fits += fit_extras(data.folds, plan.grid)
@@ -143,7 +141,7 @@ def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
 
 def _generate_one(plan: Plan, setting: Setting, out: Path) -> None:
     """Draw one data set and keep its moments."""
-    generate(setting, SCALES[plan.scale]).save(_data_folder(out, plan, setting.dataset))
+    generate(setting, plan.scale).save(_data_folder(out, plan, setting.dataset))
 
 
 def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]] | None:
@@ -194,6 +192,8 @@ def _side_by_side(
     jobs: int,
 ) -> Iterator[Setting]:
     """Do the work of each setting in one of several processes; yield those that are done."""
+    if not settings:
+        return
     # The longest first, so that no process is left alone with one at the end.
     order = sorted(settings, key=cost, reverse=True)
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start_worker)
@@ -237,18 +237,17 @@ def fit_study(
     out, jobs = Path(out), _jobs(jobs)
     done = {s.dataset: _read_part(plan, out, s.dataset) for s in plan.settings}
     todo = [s for s in plan.settings if done[s.dataset] is None]
-    with (
-        _clock(plan, out, jobs) as note,
-        fits_done(todo, len(done) - len(todo), show=progress) as tell,
-    ):
-        for setting in _side_by_side(_fit_one, plan, todo, out, jobs) if todo else ():
-            tell(setting)
-            note()
-        rows: list[dict[str, Any]] = []
-        for setting in plan.settings:
-            rows += _read_part(plan, out, setting.dataset) or []
-        table = as_table(rows)
-        write_results(table, out / RESULTS)
+    if todo or not _is_noted(plan, out):
+        with (
+            _clock(plan, out, jobs) as note,
+            fits_done(todo, len(done) - len(todo), show=progress) as tell,
+        ):
+            for setting in _side_by_side(_fit_one, plan, todo, out, jobs):
+                done[setting.dataset] = _read_part(plan, out, setting.dataset)
+                tell(setting)
+                note()
+    table = as_table([row for rows in done.values() for row in rows or []])
+    write_results(table, out / RESULTS)
     return table
 
 
@@ -268,7 +267,7 @@ def generate_study(
     out, jobs = Path(out), _jobs(jobs)
     todo = [s for s in plan.settings if DataSet.load(_data_folder(out, plan, s.dataset)) is None]
     with fits_done(todo, len(plan.settings) - len(todo), show=progress) as tell:
-        for setting in _side_by_side(_generate_one, plan, todo, out, jobs) if todo else ():
+        for setting in _side_by_side(_generate_one, plan, todo, out, jobs):
             tell(setting)
 
 
@@ -300,15 +299,23 @@ def _clock(plan: Plan, out: Path, jobs: int) -> Iterator[Callable[[], None]]:
     note(datetime.now(UTC).strftime("%Y-%m-%d"))
 
 
+def _is_noted(plan: Plan, out: Path) -> bool:
+    """Whether ``run.json`` tells of this run, finished: then its time and date stay as they are."""
+    if not (out / RUN).is_file():
+        return False
+    facts = read_run(out)
+    same = facts["replicates"] == plan.replicates and plan.key.items() <= facts.items()
+    return same and facts["finished"] is not None
+
+
 def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
     """The contents of ``run.json``."""
-    scale = SCALES[plan.scale]
     return {
         **plan.key,
         "replicates": plan.replicates,
         "datasets": len(plan.settings),
-        "n_train": scale.n_train,
-        "n_test": scale.n_test,
+        "n_train": plan.scale.n_train,
+        "n_test": plan.scale.n_test,
         "folds": FOLDS,
         "jobs": jobs,
         "versions": {

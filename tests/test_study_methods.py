@@ -1,0 +1,316 @@
+"""The study's methods against other programs, and against their optimality conditions."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from skglm.penalties import L1, SCAD, MCPenalty
+from skglm.solvers import GramCD
+from sklearn.linear_model import Lasso, LassoCV, Ridge
+from sklearn.model_selection import KFold
+
+from sparsestep import Moments, SparseStepCV
+from sparsestep.study.coordinate import NotConverged, descend
+from sparsestep.study.design import FOLDS, Scale, paper_grid, settings_of
+from sparsestep.study.generate import draw, generate
+from sparsestep.study.methods import MC_PLUS_A, SCAD_A, fit_all, fit_extras
+from sparsestep.study.optimality import (
+    concave_violation,
+    least_squares_violation,
+    ridge_violation,
+)
+from sparsestep.study.results import EXTRAS, METHODS
+
+GOLDEN = Path(__file__).parent / "golden"
+SMALL = Scale("small", n_train=800, n_test=400)
+# 50 variables, half of them zero, each pair correlated: nothing is trivial here.
+HARD = next(
+    s
+    for s in settings_of(SMALL)
+    if (s.m, s.sparsity, s.snr, s.correlation) == (50, 50, 1.0, "constant")
+)
+
+
+def golden(name):
+    """Per-row sums of a data set on which R programs were run."""
+    X = np.loadtxt(GOLDEN / f"{name}_X.csv", delimiter=",")
+    y = np.loadtxt(GOLDEN / f"{name}_y.csv", delimiter=",")
+    return X.T @ X / len(X), X.T @ y / len(X)
+
+
+@pytest.fixture(scope="module")
+def hard():
+    return generate(HARD, SMALL)
+
+
+@pytest.fixture(scope="module")
+def hard_fits(hard):
+    return {fit.method: fit for fit in fit_all(hard.folds, "paper")}
+
+
+# -- coordinate descent ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["small", "dense", "noisy", "correlated"])
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [("lasso", {}), ("scad", {"a": 3.7, "scad": True}), ("mcp", {"a": 3.0})],
+)
+def test_coefficients_of_r_programs(name, program, options):
+    C, r = golden(name)
+    table = np.loadtxt(GOLDEN / f"{name}_{program}.csv", delimiter=",")
+    lambdas, expected = table[:, 0], table[:, 1:] if program == "lasso" else table[:, 2:]
+    found = descend(C, r, lambdas, **options)
+    assert concave_violation(C, r, lambdas, found, **options) < 1e-9
+    tolerance = 1e-6 if program == "lasso" else 1e-8
+    other = np.max(np.abs(found - expected), axis=1) > tolerance
+    # A penalty more concave than the loss is convex may have several minima, and three times in
+    # these 144 fits the two programs stop at different ones, both to the last digit.
+    concavity = {"lasso": 0.0, "scad": 1 / 2.7, "mcp": 1 / 3}[program]
+    convex = np.linalg.eigvalsh(C)[0] > concavity
+    assert np.count_nonzero(other) <= (0 if convex or name != "dense" else 2)
+    assert concave_violation(C, r, lambdas, expected, **options) < tolerance
+
+
+def skglm_path(X, y, penalty_of, lambdas):
+    """Fits of skglm with greedy order, which converges where its cyclic order does not."""
+    solver = GramCD(max_iter=5000, tol=1e-12, fit_intercept=False, greedy_cd=True)
+    coefs, coef = [], np.zeros(X.shape[1])
+    for lam in lambdas:
+        coef = solver.solve(X, y, None, penalty_of(float(lam)), w_init=coef.copy())[0]
+        coefs.append(coef)
+    return np.array(coefs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("penalty_of", "options"),
+    [
+        (lambda lam: L1(lam), {}),
+        (lambda lam: SCAD(lam, 3.7), {"a": 3.7, "scad": True}),
+        (lambda lam: MCPenalty(lam, 3.0), {"a": 3.0}),
+    ],
+    ids=["lasso", "SCAD", "MC+"],
+)
+def test_coefficients_of_skglm(hard, penalty_of, options):
+    whole = Moments.merge(hard.folds)
+    X, y = whole.compress()
+    # compress() has fewer rows than the data, and skglm's loss is a mean over rows.
+    n, rows = whole.n_samples, len(X)
+    X, y = X * np.sqrt(rows / n), y * np.sqrt(rows / n)
+    C, r = whole.xtx / n, whole.xty / n
+    lambdas = np.max(np.abs(r)) * np.geomspace(0.7, 0.01, 8)
+    found = descend(C, r, lambdas, **options)
+    np.testing.assert_allclose(found, skglm_path(X, y, penalty_of, lambdas), atol=1e-7)
+    # skglm's own measure of optimality, which is code that shares nothing with ours.
+    for lam, b in zip(lambdas, found, strict=True):
+        distance = penalty_of(float(lam)).subdiff_distance(b, C @ b - r, np.arange(len(b)))
+        assert np.max(distance) < 1e-9 * np.max(np.abs(r))
+
+
+def test_equal_correlations_converge():
+    """The worst case of a fixed order: it needs thousands of sweeps for what follows."""
+    m = 300
+    rng = np.random.default_rng(0)
+    C = 0.5 * np.eye(m) + 0.5
+    r = C @ rng.uniform(-1, 1, m)
+    lambdas = np.max(np.abs(r)) * np.geomspace(0.9, 1e-5, 20)
+    for a in (np.inf, 8.0, 2.5):
+        assert concave_violation(C, r, lambdas, descend(C, r, lambdas, a), a) < 1e-9
+
+
+def test_lambdas_above_the_largest_give_no_variables():
+    C, r = golden("small")
+    largest = np.max(np.abs(r))
+    B = descend(C, r, np.array([2.0, 1.0, 0.999]) * largest, 3.0)
+    assert not B[:2].any()
+    assert np.count_nonzero(B[2]) == 1
+
+
+def test_too_concave_a_penalty_is_refused():
+    with pytest.raises(ValueError, match=r"a = 0.9 is too small"):
+        descend(np.eye(2), np.ones(2), np.array([0.1]), 0.9)
+
+
+def test_lack_of_convergence_is_an_error():
+    """Not positive definite, so that there is no minimum: never a silent wrong answer."""
+    C = np.array([[1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(NotConverged, match="No finite minimum"):
+        descend(C, np.array([1.0, -1.0]), np.array([1e-3]))
+
+
+def test_violations_are_noticed():
+    C, r = golden("correlated")
+    lambdas = np.max(np.abs(r)) * np.array([0.5, 0.1])
+    for options in ({}, {"a": 3.0}, {"a": 3.7, "scad": True}):
+        B = descend(C, r, lambdas, **options)
+        dropped = B.copy()
+        dropped[1, np.argmax(np.abs(B[1]))] = 0.0
+        assert concave_violation(C, r, lambdas, B + 1e-5 * (B != 0), **options) > 1e-7
+        assert concave_violation(C, r, lambdas, dropped, **options) > 1e-2
+    exact = np.linalg.solve(C + 2.0 * np.eye(len(r)), r)[None]
+    assert ridge_violation(C, r, np.array([2.0]), exact) < 1e-14
+    assert ridge_violation(C, r, np.array([2.1]), exact) > 1e-3
+    kept = np.zeros_like(exact)
+    kept[0, :3] = np.linalg.solve(C[:3, :3], r[:3])
+    assert least_squares_violation(C, r, kept) < 1e-14
+    assert least_squares_violation(C, r, 1.001 * kept) > 1e-5
+
+
+# -- the six methods ---------------------------------------------------------------------------
+
+
+def test_all_methods_in_order_and_converged(hard_fits):
+    assert tuple(hard_fits) == METHODS
+    assert all(fit.optimality < 1e-8 for fit in hard_fits.values() if fit.method != "OLS")
+    assert all(fit.seconds > 0 for fit in hard_fits.values())
+    counts = [fit.n_fits for fit in hard_fits.values()]
+    paths = FOLDS + 1
+    assert counts == [paths, *[101 * paths] * 3, 101 * (9 * FOLDS + 1), 101 * paths]
+
+
+def test_least_squares(hard_fits):
+    X, y, _ = draw(HARD, SMALL)
+    rows = np.column_stack([np.ones(800), X[:800]])
+    expected = np.linalg.lstsq(rows, y[:800])[0]
+    fit = hard_fits["OLS"]
+    np.testing.assert_allclose([fit.intercept, *fit.coef], expected, atol=1e-12)
+    assert np.isnan(fit.alpha)
+
+
+def rows_error(X, y, model_of, alphas):
+    """Mean error on the folds left out of each alpha, from the rows."""
+    errors = np.zeros(len(alphas))
+    for train, valid in KFold(FOLDS).split(X):
+        for i, alpha in enumerate(alphas):
+            model = model_of(alpha).fit(X[train], y[train])
+            errors[i] += np.mean((y[valid] - model.predict(X[valid])) ** 2) / FOLDS
+    return errors
+
+
+def test_ridge_is_that_of_scikit_learn(hard_fits):
+    X, y, _ = draw(HARD, SMALL)
+    X, y = X[:800], y[:800]
+    best = np.argmin(rows_error(X, y, Ridge, paper_grid()))
+    expected = Ridge(paper_grid()[best]).fit(X, y)
+    fit = hard_fits["Ridge"]
+    assert fit.alpha == paper_grid()[best]
+    np.testing.assert_allclose(fit.coef, expected.coef_, atol=1e-12)
+    assert fit.intercept == pytest.approx(expected.intercept_, abs=1e-12)
+
+
+def test_lasso_is_that_of_scikit_learn(hard_fits):
+    X, y, _ = draw(HARD, SMALL)
+    X, y = X[:800], y[:800]
+    near = paper_grid()[50:]
+    model = LassoCV(alphas=near, cv=KFold(FOLDS), tol=1e-10, max_iter=100_000).fit(X, y)
+    fit = hard_fits["Lasso"]
+    assert fit.alpha == pytest.approx(model.alpha_, rel=1e-12)
+    np.testing.assert_allclose(fit.coef, model.coef_, atol=1e-6)
+    exact = Lasso(fit.alpha, tol=1e-14, max_iter=1_000_000).fit(X, y)
+    np.testing.assert_allclose(fit.coef, exact.coef_, atol=1e-9)
+    assert fit.intercept == pytest.approx(exact.intercept_, abs=1e-9)
+
+
+def standardized(X, y):
+    """Centred rows, columns of variance one, as ncvreg and sparsenet make them."""
+    return (X - X.mean(axis=0)) / X.std(axis=0), y - y.mean()
+
+
+@pytest.mark.parametrize("method", ["SCAD", "MC+"])
+def test_scad_and_mc_plus_are_those_of_skglm(hard_fits, method):
+    X, y, _ = draw(HARD, SMALL)
+    X, y = X[:800], y[:800]
+    fit = hard_fits[method]
+    lambdas = paper_grid()[paper_grid() >= fit.alpha]
+    a = SCAD_A if method == "SCAD" else fit.a
+    assert a > 1.5, "the comparison needs a penalty with one solution"
+    penalty = SCAD if method == "SCAD" else MCPenalty
+    path = skglm_path(*standardized(X, y), lambda lam: penalty(lam, float(a)), lambdas)
+    expected = path[-1] / X.std(axis=0)
+    np.testing.assert_allclose(fit.coef, expected, atol=1e-7)
+    assert fit.intercept == pytest.approx(y.mean() - X.mean(axis=0) @ expected, abs=1e-7)
+
+
+def test_mc_plus_has_the_best_lambda_and_a(hard_fits):
+    X, y, _ = draw(HARD, SMALL)
+    X, y = X[:800], y[:800]
+    errors = np.zeros((101, len(MC_PLUS_A)))
+    for train, valid in KFold(FOLDS).split(X):
+        Z, target = standardized(X[train], y[train])
+        new = (X[valid] - X[train].mean(axis=0)) / X[train].std(axis=0)
+        C, r = Z.T @ Z / len(Z), Z.T @ target / len(Z)
+        for k, a in enumerate(MC_PLUS_A):
+            B = descend(C + 1e-14 * np.eye(len(C)), r, paper_grid(), a)
+            residual = (y[valid] - y[train].mean())[:, None] - new @ B.T
+            errors[:, k] += np.mean(residual**2, axis=0) / FOLDS
+    i, k = np.unravel_index(np.argmin(errors), errors.shape)
+    fit = hard_fits["MC+"]
+    assert (fit.alpha, fit.a) == (paper_grid()[i], MC_PLUS_A[k])
+    assert (len(MC_PLUS_A), MC_PLUS_A[0], MC_PLUS_A[1]) == (9, np.inf, pytest.approx(150))
+    assert MC_PLUS_A[-1] == pytest.approx(1.000001, abs=1e-12)
+
+
+def test_sparsestep_has_the_settings_of_the_paper(hard_fits):
+    X, y, _ = draw(HARD, SMALL)
+    model = SparseStepCV(paper_grid(), cv=KFold(FOLDS), standardize=False)
+    model.set_params(gamma_0=1e6, gamma_stop=1e-8, gamma_step=2.0, t_max=2, epsilon=1e-7)
+    model.fit(X[:800], y[:800])
+    fit = hard_fits["SparseStep"]
+    assert fit.alpha == model.alpha_
+    np.testing.assert_allclose(fit.coef, model.coef_, atol=1e-10)
+
+
+def test_a_choice_at_an_end_of_the_grid_is_said():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 4))
+    folds = Moments.from_folds(X, rng.standard_normal(400) * 1e-4, np.arange(400) % 10)
+    fits = {fit.method: fit for fit in fit_all(folds, "paper")}
+    # Noise this small has no lambda in the grid below its own largest.
+    assert fits["Lasso"].at_end == "largest"
+    assert fits["OLS"].at_end == ""
+    # Almost no noise: the less shrinkage the better.
+    y = X @ np.ones(4) + 1e-6 * rng.standard_normal(400)
+    fits = {
+        fit.method: fit for fit in fit_all(Moments.from_folds(X, y, np.arange(400) % 10), "paper")
+    }
+    assert fits["Lasso"].at_end == "smallest"
+
+
+def test_own_grids_start_at_the_null_model(hard):
+    whole = Moments.merge(hard.folds)
+    fits = {fit.method: fit for fit in fit_all(hard.folds, "own")}
+    assert tuple(fits) == METHODS
+    assert all(fit.at_end == "" for fit in fits.values())
+    largest = np.max(np.abs(whole.xty)) / whole.n_samples
+    steps = np.log(fits["Lasso"].alpha / largest) / (np.log(1e-4) / 100)
+    assert steps == pytest.approx(round(steps), abs=1e-9)
+    assert all(fit.optimality < 1e-8 for fit in fits.values() if fit.method != "OLS")
+
+
+def test_extras(hard, hard_fits):
+    fits = {fit.method: fit for fit in fit_extras(hard.folds, "paper")}
+    assert tuple(fits) == EXTRAS
+    plain = hard_fits["SparseStep"]
+    sparser = fits["SparseStep 1se"]
+    assert np.count_nonzero(sparser.coef) < np.count_nonzero(plain.coef)
+    assert sparser.alpha > plain.alpha
+    assert fits["SparseStep BIC"].n_fits == 101
+    assert fits["SparseStep swap"].n_fits == 1111
+    assert all(fit.optimality < 1e-8 for fit in fits.values())
+
+
+def test_a_missing_library_is_named_with_its_extra():
+    program = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from sparsestep.study.command import study\n"
+        "try:\n    study(quiet=True)\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.strip() == (
+        "This needs numba, which cannot be imported; install it with: "
+        "pip install 'sparsestep[study]'"
+    )

@@ -1,0 +1,201 @@
+"""A run of the study that is killed, or split among processes, ends with the same numbers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from sparsestep.study.command import study
+from sparsestep.study.design import SCALES, Scale, settings_of
+from sparsestep.study.progress import cost, fits_done, time_left
+from sparsestep.study.results import (
+    COLUMNS,
+    METHODS,
+    as_table,
+    read_results,
+    read_run,
+    write_results,
+)
+from sparsestep.study.run import Plan, fit_study, generate_study
+
+TINY = Scale("tiny", 200, 100, sizes=(10,), sparsities=(25, 75), snrs=(1.0, 10.0))
+DATASETS = [setting.dataset for setting in settings_of(TINY)]
+PLAN = Plan(TINY)
+PROGRAM = """
+import sys
+from sparsestep.study.design import Scale
+from sparsestep.study.run import Plan, fit_study
+if __name__ == "__main__":
+    scale = Scale("tiny", 200, 100, sizes=(10,), sparsities=(25, 75), snrs=(1.0, 10.0))
+    fit_study(Plan(scale), sys.argv[1], jobs=2)
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """An uninterrupted run, in one process."""
+    out = tmp_path_factory.mktemp("finished")
+    return fit_study(PLAN, out, jobs=1), out
+
+
+def numbers(table):
+    """All but the times, which no two runs share."""
+    return table.drop(columns="time")
+
+
+def parts(out):
+    return sorted((out / "parts").glob("*.json"))
+
+
+@pytest.mark.slow
+def test_the_table_of_results(finished):
+    table, out = finished
+    assert list(table.columns) == list(COLUMNS)
+    assert len(table) == len(DATASETS) * len(METHODS)
+    assert table["method"].head(6).tolist() == list(METHODS)
+    pd.testing.assert_frame_equal(read_results(out), table)
+    run = read_run(out)
+    assert (run["scale"], run["grid"], run["datasets"], run["jobs"]) == ("tiny", "paper", 12, 1)
+    assert run["finished"] is not None
+    assert run["wall_time"] > 0
+    assert {"cpu", "cores", "memory_gb", "system"} <= set(run["machine"])
+    assert {"numpy", "numba", "sparsestep"} <= set(run["versions"])
+    rows = table[table["method"] == "OLS"]
+    assert rows["n_nonzero"].eq(10).all()
+    assert table.loc[table["method"] != "OLS", "optimality"].max() < 1e-8
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_to_the_same_results_on_another_number_of_jobs(finished, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    out = tmp_path / "out"
+    process = subprocess.Popen([sys.executable, program, out], start_new_session=True)
+    group = os.getpgid(process.pid)
+    deadline = time.monotonic() + 120
+    while len(parts(out)) < 3:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    # Its workers notice and end, or they would go on and spoil what follows.
+    while True:
+        assert time.monotonic() < deadline
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    done = {file.name: file.read_bytes() for file in parts(out)}
+    assert 3 <= len(done) < 12
+    assert read_run(out)["finished"] is None
+    earlier = read_run(out)["wall_time"]
+
+    table = fit_study(PLAN, out, jobs=2)
+
+    pd.testing.assert_frame_equal(numbers(table), numbers(finished[0]), check_exact=True)
+    assert {name: (out / "parts" / name).read_bytes() for name in done} == done
+    assert read_run(out)["wall_time"] > earlier
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_left_as_it_is(finished):
+    table, out = finished
+    before = (out / "run.json").read_bytes()
+    pd.testing.assert_frame_equal(fit_study(PLAN, out, jobs=2), table)
+    assert (out / "run.json").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_other_options_in_the_same_folder_are_refused(finished):
+    with pytest.raises(ValueError, match="holds a run with scale tiny, grid paper, extras False"):
+        fit_study(Plan(TINY, grid="own"), finished[1])
+
+
+@pytest.mark.slow
+def test_a_damaged_part_is_named(finished, tmp_path):
+    (tmp_path / "parts").mkdir()
+    text = (finished[1] / "parts" / "00012.json").read_bytes()
+    (tmp_path / "parts" / "00012.json").write_bytes(text[: len(text) // 2])
+    with pytest.raises(ValueError, match=r"00012.json is damaged: delete it and run again"):
+        fit_study(PLAN, tmp_path)
+
+
+@pytest.mark.slow
+def test_kept_data_sets_give_the_same_results(finished, tmp_path):
+    generate_study(PLAN, tmp_path, jobs=2)
+    folders = sorted((tmp_path / "data" / "tiny").iterdir())
+    assert [folder.name for folder in folders] == [f"{dataset:05d}" for dataset in DATASETS]
+    # A data set that was kept is read: its coefficients are now others, and only its results are.
+    truth = folders[7] / "b.txt"
+    truth.write_text(truth.read_text().replace("0.", "0.5", 1))
+    table = fit_study(PLAN, tmp_path, jobs=2)
+    changed = numbers(table).compare(numbers(finished[0]))
+    assert set(table.loc[changed.index, "dataset"]) == {DATASETS[7]}
+    assert set(changed.columns.get_level_values(0)) <= {"mse_b", "hit_rate"}
+
+
+def test_impossible_plans_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="grid must be 'paper' or 'own'; got 'mine'"):
+        Plan(TINY, grid="mine")
+    with pytest.raises(ValueError, match="replicates must be at least 1; got 0"):
+        Plan(TINY, replicates=0)
+    with pytest.raises(ValueError, match="jobs must be at least 1; got 0"):
+        fit_study(PLAN, tmp_path, jobs=0)
+
+
+def test_a_stage_without_results_says_what_to_do(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"does not exist; run the study's fits first"):
+        study(stage="rank", out=tmp_path, quiet=True)
+
+
+def row(**changes):
+    values = dict.fromkeys(COLUMNS, 1) | {"correlation": "noise", "method": "Lasso", "at_end": ""}
+    return values | {"a": float("nan")} | changes
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([row(), row()], "Data set 1 has two results of Lasso"),
+        ([row(), row(dataset=2, method="SCAD")], "Data set 1 has no result of SCAD"),
+        ([row(method="lars")], "Unknown method 'lars'"),
+        ([row(hit_rate=1.5)], "Data set 1, Lasso: hit_rate is 1.5"),
+        ([row(mse_y=float("nan"))], "mse_y is nan"),
+        ([row(alpha=float("nan"))], "alpha is nan"),
+        ([row(n_nonzero=2)], "n_nonzero is 2"),
+        ([row(time=0.0)], "time is 0.0"),
+    ],
+)
+def test_impossible_results_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        as_table(rows)
+
+
+def test_a_file_that_is_no_table_of_results_is_named(tmp_path):
+    file = tmp_path / "results.parquet"
+    file.write_bytes(b"something else")
+    with pytest.raises(ValueError, match=r"results\.parquet is not a table of this study's"):
+        read_results(tmp_path)
+    write_results(as_table([row()]), file)
+    assert read_results(tmp_path)["mse_b"].tolist() == [1.0]
+    assert [path.name for path in tmp_path.iterdir()] == ["results.parquet"]
+
+
+def test_time_left_is_by_cost_and_progress_is_told(capsys):
+    settings = settings_of(SCALES["paper"])
+    costs = {(s.m, s.correlation): cost(s) for s in settings}
+    assert costs[500, "constant"] > costs[500, "noise"] > 10 * costs[100, "constant"]
+    assert time_left(60.0, done=30.0, left=10.0) == 20.0
+    with fits_done(settings[:2], 3, show=True) as tell:
+        for setting in settings[:2]:
+            tell(setting)
+    assert "5 of 5 data sets, 0:00 left" in capsys.readouterr().err
+    with fits_done(settings[:2], 3, show=False) as tell:
+        tell(settings[0])
+    assert capsys.readouterr().err == ""
