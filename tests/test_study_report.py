@@ -18,7 +18,7 @@ from sparsestep.study.analysis import analyse
 from sparsestep.study.canvas import blank, inline_svg, png, style, svg
 from sparsestep.study.figures import figures_of
 from sparsestep.study.heat_maps import level_map, winner_map, winners_of
-from sparsestep.study.markdown import markdown_of
+from sparsestep.study.markdown import claims_in_short, markdown_of
 from sparsestep.study.rank_plot import rank_plot
 from sparsestep.study.ranks import MEASURES
 from sparsestep.study.results import METHODS, write_results, write_run
@@ -303,7 +303,8 @@ def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
 
 # --- runs in the documentation --------------------------------------------------------------------
 
-RUNS = sorted((Path(__file__).parents[1] / "docs" / "study").rglob("results.parquet"))
+ROOT = Path(__file__).parents[1]
+RUNS = sorted((ROOT / "docs" / "study").rglob("results.parquet"))
 
 
 @pytest.mark.parametrize("results", RUNS, ids=lambda file: file.parent.name)
@@ -314,3 +315,9 @@ def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
     for name in ("summary.json", "summary.md"):
         committed = (results.parent / name).read_text(encoding="utf-8")
         assert committed == (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("file", [run.with_name("summary.json") for run in RUNS[:1]])
+def test_the_readme_quotes_the_verdicts_of_the_committed_run(file):
+    summary = json.loads(file.read_text(encoding="utf-8"))
+    assert claims_in_short(summary) in (ROOT / "README.md").read_text(encoding="utf-8")
