@@ -101,9 +101,12 @@ def of_two_targets():
 
 @functools.cache
 def with_categories():
-    X, y = rows(m=3, k=3, names=["size", "floor=middle", "floor=top"])
-    groups = {"floor": (["ground", "middle", "top"], ["floor=middle", "floor=top"])}
-    return document_of(SparseStepIC().fit(X, y), target="price", one_hot=groups)
+    """Of the floors, ground has no indicator and that of the cellar is not kept."""
+    names = ["size", "floor=middle", "floor=top", "floor=cellar"]
+    X, y = rows(m=4, k=3, names=names)
+    categories = ["ground", "cellar", "middle", "top"]
+    groups = {"floor": (categories, ["floor=cellar", "floor=middle", "floor=top"])}
+    return document_of(SparseStepIC("ebic").fit(X, y), target="price", one_hot=groups)
 
 
 @functools.cache

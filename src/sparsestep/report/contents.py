@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 # A table longer than this is cut, with a button for the rest.
 MOST_ROWS = 30
 LONGEST_IN_A_SENTENCE = 32
+MOST_CATEGORIES = 4
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def _answer(document: Document, t: int) -> Answer:
     coef, error, low, high = (part[first] for part in (coef, error, low, high))
     per = scale[kept]
     forest = ForestPicture.of(coef * per, low * per, high * per)
-    notes = _reference_categories(document)
+    notes = _compared_with(document, target)
     rows = []
     for i, j in enumerate(kept):
         own = float(error[i]) if np.isfinite(error[i]) else None
@@ -262,14 +263,20 @@ def _total(document: Document, t: int) -> float:
     return float(data["weight_sum"] * square)
 
 
-def _reference_categories(document: Document) -> dict[str, str]:
-    """For each indicator the category that it is compared with."""
+def _compared_with(document: Document, target: Target) -> dict[str, str]:
+    """For each indicator that is kept the categories without one: the coefficient's reference."""
+    features = document["question"]["features"]
+    kept = {features[j] for j in target["kept"]}
     notes = {}
     for group in document["question"]["one_hot"]:
-        left_out = group["categories"][: len(group["categories"]) - len(group["features"])]
-        for feature in group["features"]:
-            if left_out:
-                notes[feature] = f"compared with {', '.join(left_out)}"
+        first = len(group["categories"]) - len(group["features"])
+        indicator = dict(zip(group["categories"][first:], group["features"], strict=True))
+        others = [name for name in group["categories"] if indicator.get(name) not in kept]
+        if not others:
+            continue
+        more = f" and {len(others) - MOST_CATEGORIES} more" if len(others) > MOST_CATEGORIES else ""
+        for feature in kept.intersection(group["features"]):
+            notes[feature] = f"compared with {', '.join(others[:MOST_CATEGORIES])}{more}"
     return notes
 
 

@@ -117,12 +117,13 @@ class PathPicture:
 
 def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
     """The axis of the effects, and in words what it cuts, if it does."""
-    low, high = min(float(effects.min()), 0.0), max(float(effects.max()), 0.0)
     reach = _REACH * float(np.abs(effects[:, chosen]).max())
-    if reach == 0 or max(-low, high) <= reach:
-        return ValueAxis(low, high, PATH_HEIGHT), None
-    bounded = ValueAxis(max(low, -reach), min(high, reach), PATH_HEIGHT)
-    return bounded, f"from {short(float(f'{low:.3g}'))} to {short(float(f'{high:.3g}'))}"
+    shown = effects[np.abs(effects) <= reach] if reach > 0 else effects
+    scale = ValueAxis(float(shown.min(initial=0.0)), float(shown.max(initial=0.0)), PATH_HEIGHT)
+    low, high = float(effects.min()), float(effects.max())
+    if scale.low <= low and high <= scale.high:
+        return scale, None
+    return scale, f"from {short(float(f'{low:.3g}'))} to {short(float(f'{high:.3g}'))}"
 
 
 def _labels(wanted: Sequence[tuple[str, float, str]]) -> list[Label]:
