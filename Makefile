@@ -4,10 +4,10 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs bench exactness clean
+.PHONY: help demo test lint types docs bench bench-rivals bench-check exactness clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.installed-plain ## the method on the diabetes data, compared with the lasso
 	$(BIN)/python examples/demo_diabetes.py
@@ -28,6 +28,15 @@ docs: .venv/.installed-docs ## the documentation, in docs/_build/html
 
 bench: .venv/.installed-dev ## the benchmarks, one after the other
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+# R takes part if it is installed: apt install r-cran-glmnet r-cran-doparallel.
+bench-rivals: .venv/.installed-bench ## other libraries on the same problems: tables and picture in docs
+	PYTHONPATH=benchmarks $(BIN)/python -m rivals.run $(ARGS)
+	PYTHONPATH=benchmarks $(BIN)/python -m rivals.table
+	PYTHONPATH=benchmarks $(BIN)/python -m rivals.plot
+
+bench-check: .venv/.installed-dev ## what got slower than the base of the branch, or than BASE=revision
+	PYTHONPATH=benchmarks $(BIN)/python -m check.run $(if $(BASE),--base $(BASE)) $(ARGS)
 
 exactness: .venv/.installed-dev ## the long comparisons with the literal loop
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m exactness

@@ -1,0 +1,117 @@
+"""The benchmarks' own logic: what counts as slower, and what the tables say. Nothing is timed."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from check.compare import Comparison, confirmed  # noqa: E402
+from rivals.config import PROBLEMS  # noqa: E402
+from rivals.libraries import LIBRARIES  # noqa: E402
+from rivals.run import RESULTS, save  # noqa: E402
+from rivals.table import BEGIN, END, PAGE, put_into, section  # noqa: E402
+
+
+def compared(base, branch):
+    return Comparison("a case", base, branch)
+
+
+def test_slower_is_beyond_15_percent():
+    assert compared([1.0] * 3, [1.16] * 3).slower
+    assert not compared([1.0] * 3, [1.14] * 3).slower
+    assert not compared([1.0] * 3, [0.5] * 3).slower
+
+
+def test_a_machine_that_gets_slow_is_no_regression():
+    # The medians are 1 and 3, yet in each round the two took the same time.
+    assert compared([1.0, 1.0, 3.0], [1.0, 3.0, 3.0]).ratio == 1.0
+
+
+def test_one_outlier_is_no_regression():
+    assert not compared([1.0] * 5, [1.0, 1.0, 9.0, 1.0, 1.0]).slower
+
+
+def test_a_suspicion_must_be_confirmed():
+    slow, even = compared([1.0] * 5, [1.3] * 5), compared([1.0] * 10, [1.0] * 10)
+    assert confirmed(slow, compared([1.0] * 10, [1.3] * 10))
+    assert not confirmed(slow, even)
+    assert not confirmed(even, slow)
+
+
+def test_what_one_side_cannot_do():
+    new, broken = compared([None, None], [1.0, 1.0]), compared([1.0, 1.0], [None, None])
+    assert new.ratio is None and not new.slower and not new.broken
+    assert broken.broken
+    assert new.line(False).endswith("not comparable")
+    assert broken.line(False).endswith("BROKEN")
+
+
+@pytest.fixture
+def results():
+    """Of two libraries, and one each that is missing, too slow, failed and not run."""
+    common = {"converged": True, "hit_rate": 0.9, "error_of_b": 0.5, "test_error": 0.02}
+    common |= {"kept": 9, "kept_true": 8, "problem": "small"}
+    runs = [
+        common | {"library": "sparsestep", "seed": seed, "seconds": seconds, "hit_rate": 0.95}
+        for seed, seconds in enumerate((0.1, 0.2, 9.0))
+    ]
+    runs += [
+        common | {"library": "lasso", "seed": 0, "seconds": 1.234, "converged": False},
+        common | {"library": "least_squares", "seed": 0, "seconds": 0.001, "test_error": 0.01},
+        {"problem": "small", "library": "celer", "seed": 0, "missing": True},
+        {"problem": "small", "library": "abess", "seed": 0, "timed_out": True},
+        {"problem": "small", "library": "mcp", "seed": 0, "failed": "ValueError: no"},
+    ]
+    return {
+        "date": "2026-11-05",
+        "commit": "abc1234",
+        "quick": False,
+        "machine": {"processor": "P", "cores": 2, "system": "S", "python": "3.11"},
+        "versions": dict.fromkeys(LIBRARIES, "1.0") | {"celer": None},
+        "threads": 2,
+        "folds": 10,
+        "penalties": 100,
+        "limit": 120.0,
+        "problems": {"small": vars(PROBLEMS["small"])},
+        "runs": runs,
+    }
+
+
+def test_tables_give_medians_and_the_best_in_bold(results):
+    lines = section(results).splitlines()
+    rows = {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
+    ours = "| sparsestep | **200 ms** | **0.950** | **0.500** | 2 % | 9 | 8 |"
+    assert rows["sparsestep"] == ours
+    assert rows["scikit-learn, lasso"].startswith("| scikit-learn, lasso | 1.23 s † | 0.900 | ")
+    # One fit is no rival in time, but what it recovers counts.
+    floor = "| *scikit-learn, least squares* | 1 ms | 0.900 | **0.500** | **1 %** | 9 | 8 |"
+    assert rows["*scikit-learn, least squares*"] == floor
+
+
+def test_tables_say_why_a_library_has_no_result(results):
+    text = section(results)
+    assert "| celer, lasso | missing | | | | | |" in text
+    assert "celer missing" in text
+    assert "| abess, best subset | > 120 s | | | | | |" in text
+    assert "| skglm, MC+ | failed | | | | | |" in text
+    assert "skglm, MC+ failed: `ValueError: no`" in text
+    assert "| R glmnet, lasso | not run | | | | | |" in text
+
+
+def test_results_are_read_as_they_were_written(results, tmp_path):
+    save(results, tmp_path / "results.json")
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == results
+
+
+def test_the_page_shows_the_results_that_are_kept():
+    page = PAGE.read_text(encoding="utf-8")
+    if RESULTS.exists():
+        kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+        assert not kept["quick"]
+        assert put_into(page, section(kept)) == page
+    else:
+        assert page.split(BEGIN)[1].split(END)[0].strip() == ""
