@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 __all__ = ["plain", "spread"]
 
@@ -26,7 +25,20 @@ def spread(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> 
     """
     order = np.argsort(wanted, kind="stable")
     steps = gap * np.arange(len(wanted))
-    z = isotonic_regression(wanted[order] - steps).x
     positions = np.empty(len(wanted))
-    positions[order] = np.clip(z, low, high - steps[-1]) + steps
+    positions[order] = np.clip(_isotonic(wanted[order] - steps), low, high - steps[-1]) + steps
     return positions
+
+
+def _isotonic(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Nearest sequence that does not decrease: ``z_i = max_{j<=i} min_{k>=i} mean(v_j .. v_k)``.
+
+    SciPy has it too, but importing scipy.optimize takes far longer than placing a dozen labels.
+    """
+    n = len(values)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    first, last = np.arange(n)[:, np.newaxis], np.arange(n)
+    length = last - first + 1
+    means = np.where(length > 0, (sums[1:] - sums[:-1, np.newaxis]) / np.maximum(length, 1), np.inf)
+    least = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(np.where(first <= last, least, -np.inf).max(axis=0))
