@@ -97,7 +97,6 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_FOLDER),
         autoescape=lambda name: name is None or not name.endswith(".css"),
         undefined=StrictUndefined,
-        keep_trailing_newline=False,
     )
 
 

@@ -10,7 +10,7 @@ from sparsestep.display.labels import plain, spread
 from sparsestep.report.numbers import short
 from sparsestep.report.scales import WIDTH, AlphaAxis, Mark, ValueAxis, steps_path, trimmed
 
-__all__ = ["CurvePicture", "ForestPicture", "PathPicture"]
+__all__ = ["COLOURS", "CurvePicture", "ForestPicture", "PathPicture"]
 
 Array = NDArray[np.float64]
 
