@@ -10,7 +10,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.installed-plain ## the method on the diabetes data, compared with the lasso
-	$(BIN)/python examples/demo_diabetes.py
+	$(BIN)/sparsestep demo
 
 # pytest comes last, so that its closing line closes the output.
 test: lint types ## everything that must pass: style, types, tests and docstring examples
@@ -42,7 +42,7 @@ exactness: .venv/.installed-dev ## the long comparisons with the literal loop
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m exactness
 
 clean: ## remove the environment and everything generated
-	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst sparsestep-demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/bin/python:

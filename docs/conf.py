@@ -32,7 +32,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
-    "ignore_pattern": r"demo_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     # The pictures and what is printed, not what the last line of a block evaluates to.
@@ -62,6 +61,7 @@ html_sidebars = {
     for page in (
         "index",
         "choosing_alpha",
+        "command_line",
         "any_size",
         "mathematics",
         "benchmarks",

@@ -1,14 +1,16 @@
-"""The Python in README.md and in the pages of docs/ runs as it is printed.
+"""The Python and the commands in README.md and in the pages of docs/ run as they are printed.
 
 The blocks of a page run in order, in one namespace and in an empty folder but for the files that
-`files_of_the_pages` puts there. Blocks with ``>>>`` must print what they say they print. A block in
-a language that is neither run nor known not to be Python is an error, so that none is passed over.
+`files_of_the_pages` puts there. Blocks with ``>>>`` must print what they say they print, and so
+must the commands that follow a ``$`` in console blocks. A block in a language that is neither run
+nor known not to be Python is an error, so that none is passed over.
 """
 
 import doctest
 import os
 import re
 import shutil
+import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,6 +25,7 @@ import sparsestep
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_PYTHON = {"sh", "r", "text", "json", "bibtex", "{include}", "{toctree}"}
+RUN = {"python", "console"}
 FENCE = re.compile(
     r"^(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=marks)\s*$", re.M | re.S
 )
@@ -37,13 +40,16 @@ def fences(page):
 
 
 def code(page):
-    """The Python blocks of a page."""
-    return [(body, line) for language, body, line in fences(page) if language == "python"]
+    """The blocks of a page that run: Python, and commands."""
+    return [(body, line) for language, body, line in fences(page) if language in RUN]
 
 
 def run(page, line, body, namespace):
     """Run one block; errors name the page and its line."""
     name = str(page.relative_to(ROOT))
+    if body.startswith("$ "):
+        run_commands(name, line, body)
+        return
     if ">>>" not in body:
         exec(compile("\n" * line + body, name, "exec"), namespace)
         return
@@ -53,6 +59,24 @@ def run(page, line, body, namespace):
     said = []
     runner.run(test, out=said.append, clear_globs=False)
     assert runner.failures == 0, "".join(said)
+
+
+def run_commands(name, line, body):
+    """Run the commands of a console block; each must succeed and print what follows it."""
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
+        command, _, expected = part.partition("\n")
+        done = subprocess.run(
+            ["bash", "-c", command],
+            env={**os.environ, "PATH": path, "COLUMNS": "100"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 0, f"{name}, line {line}: {command}\n{done.stdout}"
+        same = doctest.OutputChecker().check_output(expected, done.stdout, flags)
+        assert same, f"{name}, line {line}: {command} prints\n{done.stdout}"
 
 
 def files_of_the_pages(folder):
@@ -136,7 +160,7 @@ def test_each_block_is_run_or_is_not_python(page):
     assert 2 * len(blocks) == len(re.findall(r"^\s*(?:`{3,}|~{3,})", text, re.M)), (
         "a fence is indented or not closed: its block would not run"
     )
-    others = {language for language, _, _ in blocks} - {"python"}
+    others = {language for language, _, _ in blocks} - RUN
     assert others <= NOT_PYTHON
     loose = FENCE.sub("", text)
     assert ">>>" not in loose, "an example outside a block would not run"
@@ -155,3 +179,7 @@ def test_a_wrong_example_fails():
         run(page, 6, ">>> 1 + 1\n3\n", {})
     with pytest.raises(ZeroDivisionError):
         run(page, 6, "1 / 0\n", {})
+    with pytest.raises(AssertionError, match=r"docs/wrong.md, line 6: echo 2 prints\n2"):
+        run(page, 6, "$ echo 2\n3\n", {})
+    with pytest.raises(AssertionError, match="false"):
+        run(page, 6, "$ false\n", {})

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.options import Flag, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.cli.tables import ENDINGS, write_batches
 from sparsestep.model_file import read_document
 from sparsestep.sources.arrow import open_rows
-from sparsestep.sources.predictions import Predictions
+from sparsestep.sources.predictions import MissingValueError, Predictions
 from sparsestep.sources.progress import rows_read
 
 __all__ = ["predict"]
@@ -53,7 +54,11 @@ def predict(
     batches = Predictions(rows, document, carried, missing_as_null)
     show = PATIENCE if screen.shows_progress else False
     with rows_read(show, None if show is False else rows.count()) as advance:
-        count = write_batches(output, _counted(batches, advance))
+        try:
+            count = write_batches(output, _counted(batches, advance))
+        except MissingValueError as error:
+            what_to_do = "use --missing-as-null to leave such predictions out."
+            raise BadInputError(f"{str(error).removesuffix('.')}; {what_to_do}") from error
     screen.say(f"Predictions of {count} rows: {output}")
     screen.json({"rows": count, "predictions": str(output)})
 

@@ -36,8 +36,13 @@ class Reading:
 
     @property
     def whole(self) -> Moments:
-        """The moments of all rows."""
-        return self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
+        """The moments of all rows, at least two."""
+        whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
+        if whole.n_samples < 2:
+            raise BadInputError(
+                f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}."
+            )
+        return whole
 
     @property
     def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:

@@ -14,7 +14,7 @@ ENDINGS = [".parquet", ".csv", ".arrow"]
 
 
 def write_batches(path: Path, batches: Iterable[Any]) -> int:
-    """Write the batches, of which there is at least one, as they come; the number of rows."""
+    """Write the batches as they come; the number of rows, of which there must be one."""
     rows = 0
     with whole_file(path, "table") as temporary, open(temporary, "xb") as file:
         writer = None
@@ -23,7 +23,7 @@ def write_batches(path: Path, batches: Iterable[Any]) -> int:
                 writer = writer or _writer(file, batch.schema, path.suffix.lower())
                 writer.write_batch(batch)
                 rows += batch.num_rows
-            if writer is None:
+            if rows == 0:
                 raise ValueError("There are no rows, so there is nothing to write.")
         finally:
             if writer is not None:

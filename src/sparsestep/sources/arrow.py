@@ -403,10 +403,14 @@ class _Files(_Dataset):
                     meta = pq.read_metadata(file)
                 groups = (meta.row_group(i).num_rows for i in range(meta.num_row_groups))
                 return _Header(meta.schema.to_arrow_schema(), meta.num_rows, max(groups, default=0))
-            schema = self._plain_format().inspect(path, self._system)
+            header = _Header(self._plain_format().inspect(path, self._system), None, 0)
+            # Names are decoded when they are asked for.
+            _ = header.schema.names
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} cannot be read: its header is not in UTF-8.") from error
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
-        return _Header(schema, None, 0)
+        return header
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()

@@ -13,7 +13,11 @@ from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import require_column
 from sparsestep.sources.one_hot import Rows, encoded
 
-__all__ = ["Predictions"]
+__all__ = ["MissingValueError", "Predictions"]
+
+
+class MissingValueError(ValueError):
+    """A row has no prediction, because a value of it is missing."""
 
 
 class Predictions:
@@ -103,8 +107,9 @@ class Predictions:
         """What is wrong with the first bad value, and where it is."""
         row, j = (int(index) for index in np.argwhere(~good)[0])
         of = f" of {name}" if name else ""
-        what = "a missing value" if np.isnan(X[row, j]) else f"the value {X[row, j]}"
-        return ValueError(
+        missing = bool(np.isnan(X[row, j]))
+        what = "a missing value" if missing else f"the value {X[row, j]}"
+        return (MissingValueError if missing else ValueError)(
             f"Column {self._features[j]!r} has {what} in row {first + row} (counted from 0){of}, "
             "for which there is no prediction."
         )

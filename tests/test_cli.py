@@ -1,0 +1,776 @@
+"""The installed command on real files: what it prints, what it writes, what it refuses and how."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from sparsestep import Moments, SparseStep, load_model, save_model
+from sparsestep.model_file import read_document
+
+COMMAND = Path(sys.executable).with_name("sparsestep")
+QUIET = {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "dumb", "PYTHONHASHSEED": "0"}
+
+
+def run(folder, *arguments, code=0, env=None, **options):
+    """Run the command in a folder; it must exit with this code."""
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, **QUIET, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def flats(n=300, seed=0):
+    """A table with text: the price depends on size, rooms and being in Oslo."""
+    rng = np.random.default_rng(seed)
+    size, rooms, floor = rng.normal(80, 20, n), rng.integers(1, 6, n), rng.integers(0, 9, n)
+    city = rng.choice(["Bonn", "Oslo", "Rome"], n)
+    price = 3 * size + 20 * rooms + 90 * (city == "Oslo") + 10 * rng.normal(size=n)
+    return pa.table(
+        {
+            "size": size,
+            "rooms": rooms,
+            "floor": floor,
+            "noise": rng.normal(size=n),
+            "city": city.tolist(),
+            "lift": rng.random(n) < 0.5,
+            "w": rng.integers(1, 4, n),
+            "price": price,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with tables, moments and models."""
+    folder = tmp_path_factory.mktemp("data")
+    table = flats()
+    pa.csv.write_csv(table, folder / "flats.csv")
+    pq.write_table(table, folder / "flats.parquet")
+    pa.feather.write_feather(table, folder / "flats.arrow", compression="uncompressed")
+    numbers = table.drop_columns(["city", "w"])
+    pa.csv.write_csv(numbers, folder / "numbers.csv")
+    for part in range(3):
+        piece = numbers.slice(100 * part, 100)
+        X = np.column_stack([piece[name].to_numpy().astype(float) for name in NUMBERS])
+        moments = Moments.from_data(X, piece["price"].to_numpy(), feature_names=NUMBERS)
+        moments.save(folder / f"site-{part}.npz")
+    run(folder, "fit", "numbers.csv", "--target", "price", "--model", "model.json", "--quiet")
+    one_hot = ["--one-hot", "--drop", "w", "--model", "cities.json", "--quiet"]
+    run(folder, "fit", "flats.csv", "--target", "price", *one_hot)
+    return folder
+
+
+NUMBERS = ["size", "rooms", "floor", "noise", "lift"]
+
+
+# -- what it does ----------------------------------------------------------------------------
+
+
+def test_fit_prints_the_summary_and_writes_model_and_report(data, tmp_path):
+    file = data / "numbers.csv"
+    done = run(
+        *(tmp_path, "fit", file, "--target", "price", "--cv", "5", "--rule", "1se"),
+        *("--model", "m.json", "--report", "r.html"),
+    )
+    model = load_model(tmp_path / "m.json")
+    for line in str(model.summary()).splitlines():
+        assert line in done.stdout
+    assert "Model: m.json\nReport: r.html\n" in done.stdout
+    assert "<html" in (tmp_path / "r.html").read_text()
+    assert sorted(os.listdir(tmp_path)) == ["m.json", "r.html"]
+    question = read_document(tmp_path / "m.json")["question"]
+    assert (question["source"], question["target"], question["rows"]) == (str(file), ["price"], 300)
+    assert question["choice"]["folds"] == 5 and question["choice"]["rule"] == "1se"
+
+
+def test_fit_is_the_estimator(data, tmp_path):
+    """The same model as the estimators give on the same folds."""
+    from sparsestep import SparseStepCV, SparseStepIC, read_moments
+
+    features = ["size", "rooms", "noise"]
+    columns = ["--features", "size,rooms,noise", "--weight", "w", "--seed", "3"]
+    common = ("fit", data / "flats.parquet", "--target", "price", *columns, "--model", "m.json")
+    source = {"features": features, "weight": "w"}
+    cases = [
+        ((), SparseStepCV(cv=10), 10),
+        (("--cv", "4", "--polish"), SparseStepCV(cv=4, polish="swap"), 4),
+        (("--criterion", "ebic"), SparseStepIC("ebic"), None),
+        (("--size", "2"), SparseStep(n_nonzero=2), None),
+        (("--alpha", "300.5"), SparseStep(300.5), None),
+    ]
+    for options, estimator, folds in cases:
+        run(tmp_path, *common, *options, "--quiet")
+        moments = read_moments(data / "flats.parquet", "price", folds=folds, seed=3, **source)
+        estimator.fit_moments(moments)
+        model = load_model(tmp_path / "m.json")
+        assert model.get_params() == estimator.get_params()
+        assert np.array_equal(model.coef_, estimator.coef_)
+        assert str(model.summary()) == str(estimator.summary())
+
+
+def test_fit_reads_folders_patterns_and_lists(data, tmp_path):
+    table = flats().drop_columns(["city"])
+    for part in range(3):
+        pq.write_table(table.slice(100 * part, 100), tmp_path / f"{part}.parquet")
+    outputs = {
+        run(tmp_path, "fit", *source, "-t", "price").stdout
+        for source in (["."], ["*.parquet"], ["0.parquet", "1.parquet", "2.parquet"])
+    }
+    assert len(outputs) == 1
+    arrow = run(data, "fit", "flats.arrow", "-t", "price", "--drop", "city").stdout
+    assert outputs == {arrow}
+
+
+def test_fit_encodes_text(data, tmp_path):
+    done = run(data, "fit", "flats.csv", "-t", "price", "--one-hot", "--drop", "w", "--json")
+    answer = json.loads(done.stdout)
+    kept = {each["variable"]: each["coefficient"] for each in answer["kept"]}
+    assert {"size", "rooms", "city=Oslo"} <= set(kept)
+    assert kept["city=Oslo"] == pytest.approx(90, abs=10)
+    assert answer["variables"] == 8 and answer["rows"] == 300
+    assert done.stderr == ""
+
+
+def test_fit_counts_dropped_rows(tmp_path):
+    table = flats(50).drop_columns(["city"]).to_pydict()
+    table["size"][3] = table["rooms"][7] = None
+    pa.csv.write_csv(pa.table(table), tmp_path / "t.csv")
+    done = run(tmp_path, "fit", "t.csv", "-t", "price", "--drop-missing", "--model", "m.json")
+    assert "2 of 50 rows were left out" in done.stderr
+    assert read_document(tmp_path / "m.json")["question"]["rows_dropped"] == 2
+
+
+def test_fit_from_moments(data, tmp_path):
+    sites = [data / f"site-{part}.npz" for part in range(3)]
+    run(tmp_path, "fit", *sites, "-t", "price", "--model", "folds.json", "--quiet")
+    assert read_document(tmp_path / "folds.json")["question"]["choice"]["folds"] == 3
+    done = run(tmp_path, "merge", *sites, "-o", "all.npz")
+    assert done.stdout == "300 rows from 3 files, 5 columns\nMoments: all.npz\n"
+    options = ("-t", "price", "--criterion", "bic", "--json")
+    merged = json.loads(run(tmp_path, "fit", "all.npz", *options).stdout)
+    direct = json.loads(run(tmp_path, "fit", data / "numbers.csv", *options).stdout)
+    assert [each["variable"] for each in merged["kept"]] == [
+        each["variable"] for each in direct["kept"]
+    ]
+    assert merged["alpha"] == pytest.approx(direct["alpha"], rel=1e-9)
+
+
+def test_moments_in_folds(data, tmp_path):
+    done = run(
+        *(tmp_path, "moments", data / "flats.csv", "-t", "price", "--features", "size,rooms"),
+        *("--folds", "4", "-o", "m.npz", "--seed", "5", "--json"),
+    )
+    files = json.loads(done.stdout)["files"]
+    assert files == [f"m-fold-{fold}.npz" for fold in range(4)] == sorted(os.listdir(tmp_path))
+    run(tmp_path, "fit", *files, "-t", "price", "--model", "a.json", "--quiet")
+    options = ("--features", "size,rooms", "--cv", "4", "--seed", "5", "--model", "b.json")
+    run(tmp_path, "fit", data / "flats.csv", "-t", "price", *options, "--quiet")
+    one, other = load_model(tmp_path / "a.json"), load_model(tmp_path / "b.json")
+    assert np.array_equal(one.coef_, other.coef_)
+    assert np.array_equal(one.mse_path_, other.mse_path_)
+    run(tmp_path, "moments", data / "numbers.csv", "-t", "price", "-o", "one.npz", "--quiet")
+    assert Moments.load(tmp_path / "one.npz").feature_names == tuple(NUMBERS)
+
+
+def test_path_prints_writes_and_draws(data, tmp_path):
+    done = run(
+        *(tmp_path, "path", data / "numbers.csv", "-t", "price", "--alphas", "sizes"),
+        *("-o", "path.csv", "--plot", "path.svg"),
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:3] == ["alpha", "variables", "R2"]
+    assert [line.split()[1] for line in lines[1:7]] == ["0", "1", "2", "3", "4", "5"]
+    assert lines[2].endswith("+size") and lines[3].endswith("+rooms")
+    table = pa.csv.read_csv(tmp_path / "path.csv")
+    assert table.column_names[-5:] == NUMBERS and table["n_nonzero"].to_pylist() == [*range(6)]
+    assert "</svg>" in (tmp_path / "path.svg").read_text()
+    answer = json.loads(
+        run(tmp_path, "path", data / "site-0.npz", "--alphas", "1e9,10", "--json").stdout
+    )
+    assert [model["alpha"] for model in answer["models"]] == [1e9, 10.0]
+    assert answer["models"][0]["coefficients"] == {}
+
+
+@pytest.mark.parametrize("source", ["flats.csv", "flats.parquet", "flats.arrow"])
+def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
+    ending = source.split(".")[1]
+    out = tmp_path / f"out.{ending}"
+    arguments = ("predict", "cities.json", source, "-o", out, "--keep", "city,price")
+    assert run(data, *arguments).stdout == f"Predictions of 300 rows: {out}\n"
+    read = {"csv": pa.csv.read_csv, "parquet": pq.read_table, "arrow": pa.feather.read_table}
+    result = read[ending](out)
+    assert result.column_names == ["city", "price", "prediction"]
+    table = flats()
+    assert result["city"].to_pylist() == table["city"].to_pylist()
+    model = load_model(data / "cities.json")
+    city = np.array(table["city"].to_pylist())
+    columns = {f"city={name}": city == name for name in ("Bonn", "Oslo", "Rome")}
+    columns |= {name: table[name].to_numpy() for name in NUMBERS}
+    X = np.column_stack([columns[name] for name in model.feature_names_in_]).astype(float)
+    expected = X @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(result["prediction"].to_numpy(), expected, rtol=1e-12)
+
+
+def test_predict_needs_only_the_columns_kept(data, tmp_path):
+    document = read_document(data / "model.json")
+    kept = [NUMBERS[j] for j in document["targets"][0]["kept"]]
+    assert "noise" not in kept
+    table = flats(40, seed=1).select(kept)
+    values = table.to_pydict()
+    values["size"][5] = None
+    pq.write_table(pa.table(values), tmp_path / "new.parquet")
+    arguments = (data / "model.json", "new.parquet", "-o", "out.parquet", "--missing-as-null")
+    run(tmp_path, "predict", *arguments, "--quiet")
+    predicted = pq.read_table(tmp_path / "out.parquet")["prediction"]
+    assert predicted.null_count == 1 and predicted[5].as_py() is None
+
+
+def test_predict_with_several_targets_and_with_none_kept(data, tmp_path):
+    table = flats(60)
+    X = np.column_stack([table["size"].to_numpy(), table["rooms"].to_numpy()])
+    y = np.column_stack([X @ [1.0, 2.0], X @ [0.0, 3.0]])
+    for alpha in (1.0, 1e12):
+        model = SparseStep(alpha=alpha).fit(pa.table({"size": X[:, 0], "rooms": X[:, 1]}), y)
+        save_model(model, tmp_path / "m.json", target=["a", "b"])
+        arguments = ("m.json", data / "flats.csv", "-o", "out.csv")
+        run(tmp_path, "predict", *arguments, "--quiet")
+        result = pa.csv.read_csv(tmp_path / "out.csv")
+        assert result.column_names == ["prediction of a", "prediction of b"]
+        assert result.num_rows == 300
+    np.testing.assert_allclose(result["prediction of a"].to_numpy(), y[:, 0].mean())
+
+
+def test_report_of_a_model(data, tmp_path):
+    (tmp_path / "m.json").write_bytes((data / "model.json").read_bytes())
+    assert run(tmp_path, "report", "m.json").stdout == "Report: m.html\n"
+    run(tmp_path, "report", "m.json", "-o", "other.html", "--quiet")
+    assert (tmp_path / "m.html").read_text() == (tmp_path / "other.html").read_text()
+
+
+def test_demo_names_its_report(tmp_path):
+    done = run(tmp_path, "demo")
+    assert "442 patients, 64 candidate variables" in done.stdout
+    assert "SparseStep" in done.stdout and "lasso" in done.stdout
+    assert done.stdout.endswith("Report: sparsestep-demo.html\n")
+    assert os.listdir(tmp_path) == ["sparsestep-demo.html"]
+
+
+def test_python_m_is_the_command(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sparsestep", "--version"], capture_output=True, text=True
+    )
+    assert done.stdout == run(tmp_path, "--version").stdout == "0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["", "demo", "fit", "path", "predict", "moments", "merge", "report", "study"]
+)
+def test_help_has_examples(tmp_path, command):
+    done = run(tmp_path, *([command] if command else []), "--help")
+    assert f"sparsestep {command or 'fit'}" in done.stdout.split("─")[0].split("Usage", 1)[1]
+
+
+def test_help_imports_nothing_that_computes(tmp_path):
+    program = (
+        "import sys; sys.argv[1:] = ['--help']\n"
+        "from sparsestep.cli import main\n"
+        "try: main()\n"
+        "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    imported = set(done.stderr.split())
+    assert "cyclopts" in imported
+    assert imported.isdisjoint({"numpy", "scipy", "sklearn", "pyarrow", "matplotlib", "pandas"})
+
+
+def test_fit_imports_no_scikit_learn(data):
+    program = (
+        f"import sys; sys.argv[1:] = ['fit', {str(data / 'numbers.csv')!r}, '-t', 'price', '-m',"
+        f" {str(data / 'again.json')!r}]\n"
+        "from sparsestep.cli import main\n"
+        "try: main()\n"
+        "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    (data / "again.json").unlink()
+    imported = set(done.stderr.split())
+    assert {"numpy", "pyarrow"} <= imported
+    assert imported.isdisjoint({"sklearn", "matplotlib", "joblib"})
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed(tmp_path, shell):
+    env = {"HOME": str(tmp_path), "SHELL": f"/bin/{shell}", "XDG_CONFIG_HOME": str(tmp_path)}
+    env |= {"XDG_DATA_HOME": str(tmp_path)}
+    run(tmp_path, "--install-completion", "--shell", shell, env=env)
+    scripts = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
+    assert any("predict" in script and "--target" in script for script in scripts)
+
+
+def test_names_are_text_and_nothing_else(tmp_path):
+    """Names with markup, control characters and letters that the terminal does not know."""
+    rng = np.random.default_rng(0)
+    names = ["[bold]x[/bold]", "bell\x07\x1b[31m", "größe", "a,b"]
+    X = rng.normal(size=(60, 4))
+    table = {name: X[:, j] for j, name in enumerate(names)} | {"y": X @ [3.0, 2.0, 4.0, 1.0]}
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--criterion", "bic")
+    assert "[bold]x[/bold]" in done.stdout and "größe" in done.stdout
+    assert "\x07" not in done.stdout and "\x1b" not in done.stdout
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--size", "4", env=ascii_only)
+    assert "gr\\xf6\\xdfe" in done.stdout
+    done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--drop", "a,b", "--size", "3", "--json")
+    assert {each["variable"] for each in json.loads(done.stdout)["kept"]} == set(names[:3])
+    refused = run(tmp_path, "fit", "t.parquet", "-t", "bell\x07\x1b", code=2)
+    assert "\x1b" not in refused.stderr
+
+
+# -- what it refuses -------------------------------------------------------------------------
+
+
+def csv(text, encoding="utf-8"):
+    """A function that writes a CSV file of this text to a folder."""
+
+    def write(folder):
+        content = text if isinstance(text, bytes) else text.encode(encoding)
+        (folder / "bad.csv").write_bytes(content)
+
+    return write
+
+
+def lines(*values, header="a,b,y"):
+    """A small table with one line of its own."""
+    good = [f"{i},{i * i % 7},{i % 5}" for i in range(20)]
+    return csv("\n".join([header, *good, *values]) + "\n")
+
+
+def changed_model(**fields):
+    """A function that writes a model with other values of some fields to a folder."""
+
+    def write(folder):
+        document = json.loads((folder / "model.json").read_text())
+        (folder / "bad.json").write_text(json.dumps({**document, **fields}))
+
+    return write
+
+
+def cut(name, to, size=0.5):
+    """A function that writes the first part of a file to a folder."""
+
+    def write(folder):
+        content = (folder / name).read_bytes()
+        (folder / to).write_bytes(content[: int(size * len(content))])
+
+    return write
+
+
+def late_text(folder):
+    """Text far behind the part of the file from which types are guessed."""
+    rows = "\n".join(f"{i},1.5,{i % 5}" for i in range(200_000))
+    (folder / "bad.csv").write_text(f"a,b,y\n{rows}\n1,oops,2\n")
+
+
+def many_texts(folder):
+    pq.write_table(
+        pa.table({"id": [f"p{i}" for i in range(1500)], "y": np.arange(1500.0)}),
+        folder / "bad.parquet",
+    )
+
+
+def dates(folder):
+    days = pa.array(np.arange(30, dtype=np.int32)).cast(pa.date32())
+    pq.write_table(pa.table({"day": days, "y": np.arange(30.0)}), folder / "bad.parquet")
+
+
+def other_columns(folder):
+    Moments.from_data(np.eye(4), np.ones(4), feature_names=list("abcd")).save(folder / "bad.npz")
+
+
+def not_kept(folder):
+    flats(20).drop_columns(["rooms"])
+    pq.write_table(flats(20).drop_columns(["rooms"]), folder / "bad.parquet")
+
+
+def other_city(folder):
+    table = flats(20).to_pydict()
+    table["city"][7] = "Paris"
+    pq.write_table(pa.table(table), folder / "bad.parquet")
+
+
+def with_hole(folder):
+    table = flats(20).to_pydict()
+    table["size"][7] = None
+    pq.write_table(pa.table(table), folder / "bad.parquet")
+
+
+def nothing(folder):
+    """No file of its own."""
+
+
+def empty_folder(folder):
+    (folder / "bad").mkdir()
+
+
+BAD = ["fit", "bad.csv", "-t", "y"]
+GOOD = ["fit", "numbers.csv", "-t", "price"]
+PREDICT = ["predict", "model.json"]
+OUT = ["-o", "out.parquet"]
+
+# A name: what writes the files, the arguments, and what the sentence must say.
+REFUSED = {
+    # files
+    "missing file": (nothing, ["fit", "none.csv", "-t", "y"], "no file or folder none.csv"),
+    "empty file": (csv(""), BAD, "bad.csv cannot be read: .*Empty CSV"),
+    "no rows": (csv("a,b,y\n"), BAD, "bad.csv has no rows"),
+    "one row": (csv("a,b,y\n1,2,3\n"), [*BAD, "--criterion", "bic"], "at least 2 rows"),
+    "no such pattern": (nothing, ["fit", "none-*.csv", "-t", "y"], r"No file matches none-\*.csv"),
+    "empty folder": (empty_folder, ["fit", "bad", "-t", "y"], "folder bad has no file that ends"),
+    "unknown ending": (nothing, ["fit", "model.json", "-t", "y"], "does not end in .parquet"),
+    "mixed kinds": (lines(), ["fit", "bad.csv", "flats.parquet", "-t", "y"], "different kinds"),
+    "ragged rows": (lines("1,2"), BAD, "bad.csv cannot be read: .*Expected 3 columns, got 2"),
+    "more fields": (lines("1,2,3,4"), BAD, "Expected 3 columns, got 4"),
+    "not UTF-8": (lines("1,\xe4,3", header="a,b,y"), BAD, "'b' of bad.csv holds text"),
+    "header not UTF-8": (
+        csv("gr\xf6\xdfe,y\n1,2\n3,4\n", "latin-1"),
+        BAD,
+        "bad.csv cannot be read: its header is not in UTF-8",
+    ),
+    "binary": (csv(bytes(range(256))), BAD, "bad.csv"),
+    "duplicate names": (lines(header="a,a,y"), BAD, "multiple columns named a"),
+    "text in numbers": (lines("1,oops,2"), BAD, "'b' of bad.csv holds text; encode .* --one-hot"),
+    "text late": (late_text, BAD, r"Column 'b' holds 'oops' in line 2000\d\d of bad.csv"),
+    "damaged Parquet": (
+        cut("flats.parquet", "bad.parquet"),
+        ["fit", "bad.parquet", "-t", "price"],
+        "bad.parquet cannot be read",
+    ),
+    "CSV called Parquet": (
+        lambda folder: (folder / "bad.parquet").write_text("a,y\n1,2\n"),
+        ["fit", "bad.parquet", "-t", "y"],
+        "bad.parquet cannot be read",
+    ),
+    # values
+    "missing value": (lines("1,,2"), BAD, r"'b' has a missing value in row 20 .*--drop-missing"),
+    "NaN": (lines("1,nan,2"), BAD, "'b' has a missing value in row 20"),
+    "infinity": (lines("1,inf,2"), BAD, "'b' has the value inf in row 20"),
+    "all missing": (
+        csv("a,y\n,1\n,2\n"),
+        [*BAD, "--drop-missing"],
+        "Each of the 2 rows of bad.csv has a missing value",
+    ),
+    "negative weight": (
+        lines("1,-2,3"),
+        [*BAD, "--weight", "b"],
+        "Weight 'b' is -2.0 in row 20 .*not negative",
+    ),
+    "zero weights": (csv("a,w,y\n1,0,3\n2,0,4\n"), [*BAD, "--weight", "w"], "weights .* are zero"),
+    "text weight": (lines("1,x,3"), [*BAD, "--weight", "b"], "The weight 'b' .* holds text"),
+    "text target": (lines("1,2,x"), [*BAD, "--one-hot"], "The target 'y' of bad.csv holds text"),
+    "text": (
+        nothing,
+        ["fit", "flats.csv", "-t", "price"],
+        "'city' of flats.csv holds text; encode it with --one-hot, or leave .* --drop city",
+    ),
+    "dates": (dates, ["fit", "bad.parquet", "-t", "y"], "'day' .* dates .* --drop day"),
+    "too many categories": (
+        many_texts,
+        ["fit", "bad.parquet", "-t", "y", "--one-hot"],
+        "'id' of bad.parquet holds more than 1000 different texts",
+    ),
+    # columns
+    "no target": (nothing, ["fit", "numbers.csv"], "--target"),
+    "no such target": (nothing, ["fit", "numbers.csv", "-t", "prize"], "did you mean 'price'"),
+    "no such feature": (nothing, [*GOOD, "--features", "size,rom"], "no column 'rom'.*'rooms'"),
+    "no such weight": (nothing, [*GOOD, "--weight", "v"], "no column 'v'"),
+    "no such column to drop": (nothing, [*GOOD, "--drop", "flor"], "did you mean 'floor'"),
+    "target dropped": (nothing, [*GOOD, "--drop", "price"], "'price' cannot be the target and"),
+    "target as feature": (nothing, [*GOOD, "--features", "price"], "target 'price' is among"),
+    "target as weight": (nothing, [*GOOD, "--weight", "price"], "both the target and the weight"),
+    "nothing left": (nothing, [*GOOD, "--drop", ",".join(NUMBERS)], "no column left"),
+    # options
+    "unknown command": (nothing, ["fitt"], 'Unknown command "fitt"'),
+    "unknown option": (nothing, [*GOOD, "--alpa", "3"], "Unknown option: .*--alpa.* --help"),
+    "no data": (nothing, ["fit", "-t", "y"], "DATA"),
+    "no value": (nothing, [*GOOD, "--cv"], "--cv requires an argument"),
+    "no number": (nothing, [*GOOD, "--cv", "ten"], '--cv: unable to convert "ten"'),
+    "two choices": (nothing, [*GOOD, "--cv", "5", "--alpha", "3"], "--cv and --alpha exclude"),
+    "two more": (nothing, [*GOOD, "--size", "2", "--criterion", "bic"], "exclude each other"),
+    "rule without folds": (nothing, [*GOOD, "--alpha", "3", "--rule", "1se"], "--rule is for"),
+    "unknown criterion": (
+        nothing,
+        [*GOOD, "--criterion", "dic"],
+        "dic.* for --criterion. Choose from",
+    ),
+    "one fold": (nothing, [*GOOD, "--cv", "1"], "--cv must be a whole number of at least 2"),
+    "more folds than rows": (lines(), [*BAD, "--cv", "50"], "has 20 rows, which leave 30 of 50"),
+    "negative alpha": (nothing, [*GOOD, "--alpha", "-1"], "alpha must be finite and not negative"),
+    "alpha that is none": (nothing, [*GOOD, "--alpha", "nan"], "alpha must be finite"),
+    "size too large": (nothing, [*GOOD, "--size", "9"], "--size 9 is more than the 5 columns"),
+    "negative size": (nothing, [*GOOD, "--size", "-1"], "--size must be a whole number"),
+    "one alpha": (nothing, [*GOOD, "--alphas", "1"], "--alphas must be a whole number of at least"),
+    "alphas": (nothing, [*GOOD, "--alphas", "1,x"], "--alphas must be how many, or numbers"),
+    "negative seed": (nothing, [*GOOD, "--seed", "-1"], "seed must be a whole number from 0"),
+    # places for results
+    "output is a folder": (empty_folder, [*GOOD, "--model", "bad"], "bad is a folder"),
+    "ending of a model": (nothing, [*GOOD, "--model", "m.pkl"], "must end in .json"),
+    "ending of a report": (nothing, [*GOOD, "--report", "r.pdf"], "must end in .html or .htm"),
+    "ending of predictions": (
+        nothing,
+        [*PREDICT, "numbers.csv", "-o", "p.xlsx"],
+        "must end in .parquet, .csv or .arrow",
+    ),
+    "no such folder": (nothing, [*GOOD, "--model", "none/m.json"], "The folder none .* not exist"),
+    "no place for files": (nothing, [*GOOD, "--model", "/proc/m.json"], "/proc"),
+    "device": (nothing, ["merge", "site-0.npz", "-o", "/dev/full"], "/dev/full is no ordinary"),
+    "same name twice": (nothing, [*GOOD, "-m", "a.json", "-r", "./a.json"], "must end in .html"),
+    "overwrites its input": (
+        nothing,
+        [*PREDICT, "numbers.csv", "-o", "numbers.csv"],
+        "would overwrite numbers.csv",
+    ),
+    # models
+    "no model": (nothing, ["predict", "none.json", "flats.csv", *OUT], "none.json cannot be used"),
+    "table as model": (nothing, ["predict", "flats.csv", "flats.csv", *OUT], "not a model file"),
+    "folder as model": (empty_folder, ["report", "bad"], "bad cannot be used"),
+    "cut model": (cut("model.json", "bad.json"), ["report", "bad.json"], "cut short or damaged"),
+    "newer model": (changed_model(schema=2), ["report", "bad.json"], "newer than 1.*update"),
+    "foreign model": (changed_model(format="x"), ["report", "bad.json"], "not a model file"),
+    "changed model": (changed_model(n_iter=1), ["report", "bad.json"], "checksum"),
+    "NaN in a model": (changed_model(n_iter=float("nan")), ["report", "bad.json"], "holds NaN"),
+    # predictions
+    "column missing": (not_kept, [*PREDICT, "bad.parquet", *OUT], "no column 'rooms'"),
+    "other category": (
+        other_city,
+        ["predict", "cities.json", "bad.parquet", *OUT],
+        "'city' holds 'Paris' in row 7 .*none of its 3 categories",
+    ),
+    "hole in new rows": (
+        with_hole,
+        [*PREDICT, "bad.parquet", *OUT],
+        "'size' has a missing value in row 7 .*--missing-as-null",
+    ),
+    "infinity in new rows": (
+        csv("size,rooms,floor,noise,lift\n1,2,3,4,true\ninf,2,3,4,true\n"),
+        [*PREDICT, "bad.csv", *OUT, "--missing-as-null"],
+        "'size' has the value inf in row 1",
+    ),
+    "text in new rows": (
+        csv("size,rooms,floor,noise,lift\nx,2,3,4,true\n"),
+        [*PREDICT, "bad.csv", *OUT],
+        "'size' of bad.csv holds text",
+    ),
+    "no new rows": (
+        csv("size,rooms,floor,noise,lift\n"),
+        [*PREDICT, "bad.csv", *OUT],
+        "are no rows",
+    ),
+    "column to keep": (nothing, [*PREDICT, "numbers.csv", *OUT, "--keep", "id"], "no column 'id'"),
+    # moments
+    "damaged moments": (
+        cut("site-0.npz", "bad.npz"),
+        ["merge", "bad.npz", *OUT[:1], "x.npz"],
+        "bad.npz",
+    ),
+    "other columns": (
+        other_columns,
+        ["merge", "site-0.npz", "bad.npz", "-o", "x.npz"],
+        "bad.npz cannot be merged with site-0.npz",
+    ),
+    "table to merge": (nothing, ["merge", "flats.csv", "-o", "x.npz"], "flats.csv is not a mom"),
+    "moments of moments": (
+        nothing,
+        ["moments", "site-0.npz", "-t", "y", "-o", "x.npz"],
+        "moments already",
+    ),
+    "one fold of moments": (nothing, ["fit", "site-0.npz"], "site-0.npz is a single fold"),
+    "folds of moments": (nothing, ["fit", "site-0.npz", "site-1.npz", "--cv", "3"], "--cv 3 does"),
+    "columns of moments": (nothing, ["path", "site-0.npz", "--drop", "size"], "--drop is for tab"),
+    "moments and table": (nothing, ["fit", "site-0.npz", "flats.csv"], "some are tables"),
+    "folds": (nothing, ["moments", *GOOD[1:], "-o", "x.npz", "--folds", "0"], "--folds must be"),
+    "no output": (nothing, ["moments", *GOOD[1:]], "--output requires an argument"),
+}
+
+
+@pytest.fixture
+def folder(data, tmp_path):
+    """A folder of its own with links to the good files."""
+    for file in data.iterdir():
+        os.link(file, tmp_path / file.name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_gets_one_sentence(folder, case):
+    prepare, arguments, message = REFUSED[case]
+    prepare(folder)
+    before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
+    done = run(folder, *arguments, code=2)
+    assert done.stdout == ""
+    assert_one_sentence(done.stderr, message)
+    assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
+
+
+def assert_one_sentence(text, message):
+    """One line that ends as a sentence does, says this, and shows no part of a traceback."""
+    import re
+
+    assert text.count("\n") == 1 and text.endswith("\n"), text
+    assert text.rstrip().endswith((".", "?", "--help")), text
+    assert re.search(message, text), text
+    assert "Traceback" not in text
+
+
+def test_there_are_enough_of_them():
+    assert len(REFUSED) >= 40
+
+
+# -- disks, signals and other accidents ------------------------------------------------------
+
+
+def small_files():
+    """No file may grow beyond a few bytes: a disk that is full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "numbers.csv", "-t", "price", "--model", "out.json"],
+        ["fit", "numbers.csv", "-t", "price", "--report", "out.html"],
+        ["predict", "model.json", "flats.csv", "-o", "out.csv"],
+        ["predict", "model.json", "flats.csv", "-o", "out.parquet"],
+        ["moments", "numbers.csv", "-t", "price", "-o", "out.npz"],
+        ["path", "numbers.csv", "-t", "price", "--plot", "out.svg"],
+        ["path", "numbers.csv", "-t", "price", "-o", "out.arrow"],
+    ],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-1]}",
+)
+def test_a_full_disk_leaves_nothing_behind_and_harms_nothing(folder, arguments):
+    out = folder / arguments[-1]
+    out.write_text("what was there before")
+    before = sorted(os.listdir(folder))
+    # matplotlib looks for its list of fonts in the home folder, which may have to be written.
+    env = {"MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(Path.home() / ".config/matplotlib"))}
+    done = run(folder, *arguments, code=2, env=env, preexec_fn=small_files)
+    assert_one_sentence(done.stderr.splitlines(keepends=True)[-1], "file too large")
+    assert out.read_text() == "what was there before"
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_a_full_standard_output_is_said(data):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [COMMAND, "fit", "numbers.csv", "-t", "price"],
+            cwd=data,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert_one_sentence(done.stderr, "cannot be written: no space left")
+
+
+def test_nobody_reads_the_output(data):
+    command = f"{COMMAND} path numbers.csv -t price --json | head -c 10; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=data, capture_output=True, text=True)
+    assert done.returncode in (0, 141)
+    assert done.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A table that takes seconds to read, and a model for it."""
+    folder = tmp_path_factory.mktemp("large")
+    block = pa.table({f"x{j}": np.arange(100_000) % (j + 7) / 8 for j in range(10)})
+    block = block.append_column("y", block["x0"])
+    with pa.csv.CSVWriter(folder / "large.csv", block.schema) as writer:
+        for _ in range(30):
+            writer.write_table(block)
+    few = block.slice(0, 1000)
+    X = few.drop_columns(["y"])
+    save_model(SparseStep(alpha=0.0).fit(X, few["y"].to_numpy()), folder / "model.json")
+    return folder
+
+
+def opened(pid):
+    """The names of the files that a process has open; none if it has ended."""
+    names = []
+    try:
+        for link in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(FileNotFoundError):
+                names.append(os.readlink(f"/proc/{pid}/fd/{link}"))
+    except FileNotFoundError:
+        return []
+    return names
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "large.csv", "-t", "y", "--model", "out.json"],
+        ["predict", "model.json", "large.csv", "-o", "out.csv"],
+    ],
+    ids=["fit", "predict"],
+)
+def test_a_signal_leaves_nothing_behind(large, arguments, number):
+    before = sorted(os.listdir(large))
+    process = subprocess.Popen(
+        [COMMAND, *arguments],
+        cwd=large,
+        env={**os.environ, **QUIET},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        links = opened(process.pid)
+        # It has begun to read, and to write if it writes while it reads.
+        writing = any(link.endswith(".tmp") for link in links) or arguments[0] == "fit"
+        if writing and any(link.endswith("large.csv") for link in links):
+            break
+    time.sleep(0.1)
+    process.send_signal(number)
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == 128 + number, out + error
+    assert out == ""
+    assert error == ("Interrupted.\n" if number == signal.SIGINT else "")
+    assert sorted(os.listdir(large)) == before
+
+
+def test_what_nobody_expected_is_one_sentence_too(data, tmp_path):
+    """A fault in the program itself: a module that is broken."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sparsestep.fitted as fitted\n"
+        "def broken(*arguments): raise KeyError('inner')\n"
+        "fitted.by_folds = broken\n"
+    )
+    env = {"PYTHONPATH": str(tmp_path)}
+    done = run(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
+    assert_one_sentence(done.stderr, r"unexpected .*KeyError: 'inner'.*SPARSESTEP_TRACEBACK=1")
+    env["SPARSESTEP_TRACEBACK"] = "1"
+    done = run(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
+    assert "Traceback" in done.stderr and "in broken" in done.stderr
