@@ -34,8 +34,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
-    # The pictures and what is printed, not what the last line of a block evaluates to.
-    "capture_repr": (),
+    # Pictures, what is printed, and pages; not whatever the last line of a block evaluates to.
+    "capture_repr": ("_repr_html_",),
     "show_memory": False,
     "show_signature": False,
 }
