@@ -380,6 +380,7 @@ def _finish(
     more = np.flatnonzero((penalized & visible).any(axis=1) & ~doubtful)
     if len(more):
         rows.b[more] = _last_step(family, rows.take(more), last[more])
+        doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
     return doubtful
 
 

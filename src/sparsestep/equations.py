@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments import Moments
+from sparsestep.table import column_name
 
 __all__ = ["NormalEquations", "RowEquations", "Units", "copies_among_rows", "later_copies"]
 
@@ -85,6 +86,18 @@ def later_copies(S: Array) -> NDArray[np.bool_]:
     return copies
 
 
+def _require_finite(var_x: Array, var_y: Array, names: tuple[str, ...] | None) -> None:
+    """Raise, naming the column, where squares about zero are beyond the range of floats."""
+    for squares, of_x in ((var_x, True), (var_y, False)):
+        wrong = np.flatnonzero(~np.isfinite(squares))
+        if len(wrong):
+            what = column_name(int(wrong[0]), names) if of_x else "y"
+            raise ValueError(
+                f"The values of {what} are too large to be squared, as a fit without an intercept "
+                "does; rescale them."
+            )
+
+
 def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
     """The same by the rows, the first being the one of least `rank`; nothing is m x m.
 
@@ -137,7 +150,9 @@ class Units:
             np.atleast_1d(moments.yty) / moments.weight_sum,
         )
         if not fit_intercept:
-            var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
+            with np.errstate(over="ignore"):
+                var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
+            _require_finite(var_x, var_y, moments.feature_names)
             mean_x, mean_y = np.zeros_like(mean_x), np.zeros_like(mean_y)
         if not standardize:
             var_x, var_y = np.ones_like(var_x), np.ones_like(var_y)
@@ -156,7 +171,7 @@ class Units:
             S = S / self.scale_x
             S /= self.scale_x[:, np.newaxis]
         q = q / self.scale_x / self.scale_y[:, np.newaxis]
-        return NormalEquations(S, q, alphas / self.scale_y[:, np.newaxis] ** 2)
+        return NormalEquations(S, q, self._alphas(alphas))
 
     def row_equations(self, moments: Moments, alphas: Array) -> RowEquations:
         """The equations of thin `moments` from their rows, which are copied."""
@@ -168,7 +183,13 @@ class Units:
             A, y = np.vstack([A, root * mean_x]), np.vstack([y, root * mean_y])
         A /= self.scale_x
         y = (y / self.scale_y).T
-        return RowEquations(A, y, alphas / self.scale_y[:, np.newaxis] ** 2)
+        return RowEquations(A, y, self._alphas(alphas))
+
+    def _alphas(self, alphas: Array) -> Array:
+        """Alphas over the variance of the target; none is beyond the range of floats."""
+        with np.errstate(over="ignore"):
+            scaled = alphas / self.scale_y[:, np.newaxis] ** 2
+        return np.minimum(scaled, np.finfo(np.float64).max)
 
     def back(self, coefs: Array) -> tuple[Array, Array]:
         """Coefficients (n_targets, n_alphas, m) in the data's units, and their intercepts."""

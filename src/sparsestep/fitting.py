@@ -27,6 +27,11 @@ __all__ = ["Fits", "Settings", "fit_alphas", "fit_every_size", "fit_grid"]
 
 Array = NDArray[np.float64]
 
+# Sums of squares of standardized columns are the sum of the weights; their squares must be numbers.
+_LIGHTEST = 1e-100
+# Alphas many times smaller and larger than the first guess must be numbers.
+_SMALLEST_GUESS = 1e-290
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -125,6 +130,11 @@ def _fit_dense(moments: Sequence[Moments], alphas: Array, settings: Settings) ->
 
 def _units(moments: Moments, settings: Settings) -> Units:
     """The units of the moments under these settings."""
+    if not _LIGHTEST <= moments.weight_sum <= 1.0 / _LIGHTEST:
+        raise ValueError(
+            f"The weights sum to {moments.weight_sum:.3g}; rescale sample_weight so that they sum "
+            f"to between {_LIGHTEST:g} and {1.0 / _LIGHTEST:g}."
+        )
     return Units.of(moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize)
 
 
@@ -168,6 +178,8 @@ def _factor(settings: Settings, m: int) -> Array:
     return np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
 
 
+# Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
+@np.errstate(over="ignore")
 def _literally(equations: NormalEquations | RowEquations, settings: Settings) -> Array:
     """The literal loop for each target and alpha."""
     how = {"penalty_factor": settings.penalty_factor, **vars(settings.schedule)}
@@ -184,15 +196,27 @@ def _literally(equations: NormalEquations | RowEquations, settings: Settings) ->
 # On matrices as small as these a second thread of linear algebra costs more than it saves.
 @one_blas_thread()
 def _polished(equations: NormalEquations | RowEquations, coefs: Array, settings: Settings) -> Array:
-    """Each model after add, drop and swap."""
-    S = RowGram(equations.A) if isinstance(equations, RowEquations) else equations.S
+    """Each model after add, drop and swap, in units in which columns and ``X'y`` are of size 1.
+
+    Squares of the numbers as given may be beyond the range of floats.
+    """
+    length = np.sqrt(equations.diag)
+    length[length == 0] = 1.0
+    S: Array | RowGram
+    if isinstance(equations, RowEquations):
+        S = RowGram(equations.A / length)
+    else:
+        S = equations.S / length / length[:, np.newaxis]
     factor = _factor(settings, coefs.shape[2])
     finite = np.where(np.isinf(factor), 0.0, factor)
     out = np.empty_like(coefs)
-    for t, q in enumerate(equations.q):
+    for t, q in enumerate(equations.q / length):
+        size = np.abs(q).max(initial=0.0) or 1.0
         for r, alpha in enumerate(equations.alphas[t]):
-            prices = np.where(np.isinf(factor), np.inf, alpha * finite)
-            out[t, r] = polish_support(S, q, prices, coefs[t, r] != 0)
+            with np.errstate(over="ignore"):
+                prices = np.where(np.isinf(factor), np.inf, alpha / size / size * finite)
+            found = polish_support(S, q / size, prices, coefs[t, r] != 0)
+            out[t, r] = found * (size / length)
     return out
 
 
@@ -270,7 +294,7 @@ class _Scale:
         penalized = _factor(settings, len(size)) > 0
         always = int(np.count_nonzero((size > 0) & ~penalized))
         used = (size > 0) & penalized
-        drop = np.max(equations.q[:, used] ** 2 / size[used], axis=1, initial=0.0)
+        drop = np.max((equations.q[:, used] / np.sqrt(size[used])) ** 2, axis=1, initial=0.0)
         # A target that no variable explains has alphas of the size of its own variation.
         drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
         guess = drop * units.scale_y**2
@@ -278,4 +302,5 @@ class _Scale:
         full = min(int(np.count_nonzero(used)), max(rank, 0))
         if moments.is_thin:
             full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
-        return cls(np.where(guess > 0, guess, 1.0), full, always)
+        guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
+        return cls(guess, full, always)

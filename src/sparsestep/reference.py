@@ -158,7 +158,15 @@ def _loop(
 def ridge(
     S: NDArray[np.float64], d: NDArray[np.float64], q: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Solve ``(S + diag(d)) b = q``; among several solutions the one of least ``b'diag(d)b``."""
+    """Solve ``(S + diag(d)) b = q``; among several solutions the one of least ``b'diag(d)b``.
+
+    Where d is infinite, b is 0.
+    """
+    free = np.isfinite(d)
+    if not free.all():
+        b: NDArray[np.float64] = np.zeros_like(q)
+        b[free] = ridge(S[np.ix_(free, free)], d[free], q[free])
+        return b
     # d reaches 1e20 beside S_jj = n. Scaled to a unit diagonal, only true collinearity is singular.
     scale = 1.0 / np.sqrt(np.diag(S) + d)
     A = scale[:, np.newaxis] * S * scale
@@ -166,7 +174,7 @@ def ridge(
     negligible = len(q) * np.finfo(np.float64).eps
     factor, failed = linalg.lapack.dpotrf(A, lower=True)
     if not failed and np.all(np.diag(factor) ** 2 > negligible):
-        b: NDArray[np.float64] = scale * linalg.cho_solve((factor, True), scale * q)
+        b = scale * linalg.cho_solve((factor, True), scale * q)
         return b
 
     # Along the null space of A the data say nothing and d is lost to rounding in A, yet d still

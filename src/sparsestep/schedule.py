@@ -15,6 +15,11 @@ __all__ = ["BOLD", "CAREFUL", "Rules", "Schedule", "decided", "late_start"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# Fourth powers of the widths must be numbers.
+_WIDEST = 1e75
+# More widths than this are a mistake in the settings, and would seem to never end.
+_MOST_WIDTHS = 10_000
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -37,6 +42,17 @@ class Schedule:
             raise ValueError(
                 "gamma_stop must be positive and less than gamma_0; "
                 f"got gamma_stop={self.gamma_stop!r} and gamma_0={self.gamma_0!r}."
+            )
+        if self.gamma_0 > _WIDEST or self.gamma_stop < 1.0 / _WIDEST:
+            raise ValueError(
+                f"gamma_0 must be at most {_WIDEST:g} and gamma_stop at least {1.0 / _WIDEST:g}; "
+                f"got gamma_0={self.gamma_0!r} and gamma_stop={self.gamma_stop!r}."
+            )
+        widths = np.log(self.gamma_0 / self.gamma_stop) / np.log(self.gamma_step)
+        if widths > _MOST_WIDTHS:
+            raise ValueError(
+                f"gamma_step={self.gamma_step!r} takes {widths:.2g} widths from gamma_0 to "
+                f"gamma_stop, more than {_MOST_WIDTHS}; raise it."
             )
         if self.t_max < 1:
             raise ValueError(f"t_max must be at least 1; got {self.t_max!r}.")

@@ -47,8 +47,12 @@ class CVErrors:
         n_folds = len(self.weights)
         if n_folds == 1:
             return np.full(len(self.mse), np.nan)
-        spread = (self.mse - self.mean[:, np.newaxis]) ** 2
-        return np.sqrt(np.average(spread, axis=1, weights=self.weights) / (n_folds - 1))
+        spread = np.abs(self.mse - self.mean[:, np.newaxis])
+        # Squares of errors that are squares themselves may be beyond the range of floats.
+        size = spread.max(axis=1, initial=0.0)
+        size[size == 0] = 1.0
+        square = np.average((spread / size[:, np.newaxis]) ** 2, axis=1, weights=self.weights)
+        return np.asarray(size * np.sqrt(square / (n_folds - 1)))
 
     def best(self) -> int:
         """Index of the smallest error; of equals the first, which is the largest alpha."""

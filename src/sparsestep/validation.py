@@ -100,6 +100,10 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
         raise ValueError(f"sample_weight has shape {values.shape} but X has {X.shape[0]} rows.")
     if not values.any():
         raise ValueError("All values of sample_weight are zero, so there are no rows.")
+    if np.count_nonzero(values) < 2:
+        raise ValueError(
+            "Only one value of sample_weight is not zero; a fit needs at least 2 rows."
+        )
     return values
 
 
