@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from sparsestep.collinearity import collinearity
 from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation
 from sparsestep.fitting import Settings
 from sparsestep.moments import Moments, leave_one_out
@@ -23,6 +24,7 @@ from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
 from sparsestep.splitting import split_moments
 from sparsestep.summary import Summary
+from sparsestep.table import Table
 from sparsestep.threads import blas_threads
 from sparsestep.validation import (
     alphas_wanted,
@@ -112,7 +114,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         X, y, weight = self._validated(X, y, sample_weight)
-        self._show(self._chosen(Moments.from_data(X, y, weight, feature_names=self._names())))
+        moments = Moments.from_data(X, y, weight, feature_names=self._names())
+        self._show(self._chosen(moments, Table(X, y, weight, None)))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -130,7 +133,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self._show(self._chosen(moments))
         return self
 
-    def _chosen(self, moments: Moments) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         """Fit, and choose among the fits."""
         raise NotImplementedError
 
@@ -371,11 +374,11 @@ class SparseStep(_SparseStepBase):
         self.polish = polish
         self.solver = solver
 
-    def _chosen(self, moments: Moments) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         settings = self._settings()
         if self.n_nonzero is None:
-            return by_alpha(moments, one_alpha(self.alpha), settings)
-        return by_size(moments, whole_number("n_nonzero", self.n_nonzero, least=0), settings)
+            return by_alpha(moments, one_alpha(self.alpha), settings, rows)
+        return by_size(moments, whole_number("n_nonzero", self.n_nonzero, least=0), settings, rows)
 
 
 @_documented
@@ -496,7 +499,7 @@ class SparseStepCV(_SparseStepBase):
         X, y, weight = self._validated(X, y, sample_weight)
         splits = self._splits(X, y, groups)
         whole, train, valid = split_moments(X, y, weight, splits, self._names())
-        self._cross_validate(whole, train, valid)
+        self._cross_validate(whole, train, valid, Table(X, y, weight, None))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -539,10 +542,14 @@ class SparseStepCV(_SparseStepBase):
         return list(check_cv(self.cv).split(X, y, groups))
 
     def _cross_validate(
-        self, whole: Moments, train: Sequence[Moments], valid: Sequence[Moments]
+        self,
+        whole: Moments,
+        train: Sequence[Moments],
+        valid: Sequence[Moments],
+        rows: Table | None = None,
     ) -> None:
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
-        self._show(by_validation(whole, train, valid, alphas, self.rule, settings, self._say))
+        self._show(by_validation(whole, train, valid, alphas, self.rule, settings, self._say, rows))
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -615,13 +622,13 @@ class SparseStepIC(_SparseStepBase):
         self.polish = polish
         self.solver = solver
 
-    def _chosen(self, moments: Moments) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         if self.criterion not in CRITERIA:
             raise ValueError(
                 f"criterion must be one of {', '.join(CRITERIA)}; got {self.criterion!r}."
             )
         alphas, settings = alphas_wanted(self.alphas), self._settings()
-        return by_criterion(moments, alphas, self.criterion, settings)
+        return by_criterion(moments, alphas, self.criterion, settings, rows)
 
 
 def sparsestep_path(
@@ -697,4 +704,8 @@ def sparsestep_path(
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     fits, missing = fit_path(moments, wanted, model._settings())
-    return Path.of(moments, fits, missing_sizes=missing)
+    path = Path.of(moments, fits, missing_sizes=missing)
+    fullest = path.coefs[:, np.argmax(path.n_nonzero)]
+    known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
+    known.warn(known.error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
+    return path

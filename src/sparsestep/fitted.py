@@ -10,13 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.collinearity import collinearity
 from sparsestep.fingerprint import Fingerprint
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
 from sparsestep.path import Path, alphas_of, fit_path, nearest_sizes
+from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
 from sparsestep.summary import Summary
+from sparsestep.table import Table
 
 __all__ = [
     "CVResult",
@@ -134,15 +137,21 @@ class Fitted:
         )
 
 
-def by_alpha(moments: Moments, alpha: Array, settings: Settings) -> Fitted:
-    """The model of one alpha, given as the only one of an array."""
+def by_alpha(
+    moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
+) -> Fitted:
+    """The model of one alpha, given as the only one of an array.
+
+    Here and below the last digits come from the rows of `moments`, if these are given.
+    """
     fits = fit_alphas([moments], alpha, settings)[0]
-    points = [_point(fits, t, 0) for t in range(np.size(moments.mean_y))]
-    models = [_model(moments, t, point, "given", settings) for t, point in enumerate(points)]
+    models = []
+    for t in range(np.size(moments.mean_y)):
+        models.append(_model(moments, t, _point(fits, t, 0), "given", settings, rows))
     return _fitted(moments, models, fits.n_iter, settings)
 
 
-def by_size(moments: Moments, size: int, settings: Settings) -> Fitted:
+def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
     """The best-fitting model found with exactly so many variables."""
     if size > moments.n_features:
         raise ValueError(
@@ -159,7 +168,7 @@ def by_size(moments: Moments, size: int, settings: Settings) -> Fitted:
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
             )
         point = _point(fits, 0, int(index[0]))
-        models.append(_model(moments, t, point, f"{size} variables asked for", settings))
+        models.append(_model(moments, t, point, f"{size} variables asked for", settings, rows))
         n_iter = max(n_iter, fits.n_iter)
     return _fitted(moments, models, n_iter, settings)
 
@@ -186,6 +195,7 @@ def by_validation(
     rule: str,
     settings: Settings,
     say: Callable[[str], None] = lambda message: None,
+    rows: Table | None = None,
 ) -> Fitted:
     """The model of the alpha that fits to each of `train` do best with on what they left out."""
     if rule not in ("min", "1se"):
@@ -207,13 +217,17 @@ def by_validation(
         facts = {"CV error": f"{mean[index]:.5g} +- {se[index]:.4g}{_hint(path, index, alphas)}"}
         how = f"{len(valid)}-fold cross-validation, {rule}"
         point = _point(fits, t, index)
-        models.append(_model(whole, t, point, how, settings, facts, path, index, cv=cv))
+        models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
         say(f"alpha {point[2]:.5g} keeps {np.count_nonzero(point[0])} variables")
     return _fitted(whole, models, fits.n_iter, settings)
 
 
 def by_criterion(
-    moments: Moments, alphas: int | Array, criterion: str, settings: Settings
+    moments: Moments,
+    alphas: int | Array,
+    criterion: str,
+    settings: Settings,
+    rows: Table | None = None,
 ) -> Fitted:
     """The model of the smallest information criterion."""
     fits, _ = fit_path(moments, alphas, settings)
@@ -226,7 +240,7 @@ def by_criterion(
         facts = {name: f"{values[index]:.1f}{_hint(path, index, alphas)}"}
         point = _point(fits, t, index)
         models.append(
-            _model(moments, t, point, name, settings, facts, path, index, criterion=values)
+            _model(moments, t, point, name, settings, rows, facts, path, index, criterion=values)
         )
     return _fitted(moments, models, fits.n_iter, settings)
 
@@ -264,6 +278,7 @@ def _model(
     point: Point,
     how: str,
     settings: Settings,
+    rows: Table | None,
     facts: dict[str, str] | None = None,
     path: Path | None = None,
     index: int | None = None,
@@ -274,7 +289,14 @@ def _model(
     """The model of one target, with its standard errors and R2."""
     coef, intercept, alpha = point
     one = moments.target(target)
-    errors, free = standard_errors(one, coef, fit_intercept=settings.fit_intercept)
+    known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
+    error, advice = known.error, "drop some of them, or fit the rows in memory."
+    if rows is not None:
+        coef, intercept, error = refine(rows, target, one, point, known, settings)
+        advice = "drop some of them, or combine them."
+    # Four calls from here to whoever called `fit`.
+    known.warn(error, advice, stacklevel=5)
+    errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
     total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
     rss = float(one.rss(coef, intercept))
     r2 = 1.0 - rss / total if total > 0 else np.nan

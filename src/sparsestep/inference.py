@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from sparsestep.collinearity import Collinearity
 from sparsestep.moments import Moments
 
 __all__ = ["standard_errors", "t_interval"]
@@ -16,22 +17,19 @@ __all__ = ["standard_errors", "t_interval"]
 Array = NDArray[np.float64]
 
 
-def standard_errors(moments: Moments, coef: Array, *, fit_intercept: bool) -> tuple[Array, float]:
-    """Standard errors of the coefficients that are not zero (NaN elsewhere), degrees of freedom."""
-    inside = np.flatnonzero(coef)
+def standard_errors(
+    moments: Moments, coef: Array, known: Collinearity, *, fit_intercept: bool
+) -> tuple[Array, float]:
+    """Standard errors of the coefficients that are not zero (NaN elsewhere), degrees of freedom.
+
+    `known` is the `collinearity` of these coefficients.
+    """
     errors = np.full(len(coef), np.nan)
-    free = moments.weight_sum - len(inside) - fit_intercept
-    if free <= 0 or not len(inside):
+    free = moments.weight_sum - len(known.inside) - fit_intercept
+    if free <= 0 or not len(known.inside):
         return errors, max(float(free), 0.0)
-    S = moments.gram_block(inside)
-    if not fit_intercept:
-        S = S + moments.weight_sum * np.multiply.outer(
-            moments.mean_x[inside], moments.mean_x[inside]
-        )
-    scale = 1.0 / np.sqrt(np.diag(S))
-    inverse = np.linalg.pinv(S * scale * scale[:, np.newaxis], hermitian=True)
     rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
-    errors[inside] = np.sqrt(rss / free * np.diag(inverse)) * scale
+    errors[known.inside] = np.sqrt(rss / free) * np.sqrt(known.inverse_diagonal())
     return errors, float(free)
 
 
