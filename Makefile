@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs bench bench-rivals bench-check exactness clean
+.PHONY: help demo test lint types docs bench bench-rivals bench-check exactness fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ bench-check: .venv/.installed-dev ## what got slower than the base of the branch
 
 exactness: .venv/.installed-dev ## the long comparisons with the literal loop
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m exactness
+
+fuzz: .venv/.installed-dev ## hostile input by chance, for FUZZ_MINUTES (60 by default)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -s -m fuzz tests/test_fuzz.py
 
 clean: ## remove the environment and everything generated
 	rm -rf .venv build dist docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst sparsestep-demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis

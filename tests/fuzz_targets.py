@@ -1,0 +1,340 @@
+"""What `make fuzz` throws at the program, and what must come back: the right answer or a refusal.
+
+A target is a hypothesis test without pytest around it. A refusal is a ValueError or a TypeError in
+words of ours or of scikit-learn's; any other exception, or a number that is not finite, is a bug.
+"""
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+
+# How often each target was called, and what became of it.
+COUNTS = Counter()
+REFUSALS = Counter()
+
+# What NumPy, SciPy and the interpreter say where nobody has thought of the case.
+NOT_OURS = (
+    "broadcast",
+    "zero-size array",
+    "Singular matrix",
+    "out of bounds",
+    "cannot reshape",
+    "infs or NaNs",
+    "not subscriptable",
+    "unexpected keyword",
+    "NoneType",
+    "leading minor",
+    "illegal value",
+    "did not converge",
+)
+
+
+@dataclass
+class Outcome:
+    """What a call gave: a value, or the words of a refusal."""
+
+    value: object = None
+    refusal: str = ""
+
+
+def outcome(target, call):
+    """The call's value, or its refusal; anything else is raised."""
+    COUNTS[target, "examples"] += 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", category=RuntimeWarning, module="sparsestep")
+        try:
+            return Outcome(call())
+        except (ValueError, TypeError) as error:
+            words = str(error)
+            if not words.strip() or any(bad in words for bad in NOT_OURS):
+                raise AssertionError(f"a refusal in nobody's words: {words!r}") from error
+            COUNTS[target, "refused"] += 1
+            REFUSALS[words[:70]] += 1
+            return Outcome(refusal=words)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+any_float = st.floats(allow_nan=False, allow_infinity=False)
+FEW = (0.0, 1.0, -1.0, 2.0, 0.5, 3.0)
+EXTREME = (0.0, 1e-150, -1e-150, 1e150, -1e150, 1e-200, 1e200, 1e-308, 1.7e308, 5e-324, 1e-30, 1e30)
+BROKEN = (np.nan, np.inf, -np.inf, 1.0, 2.0)
+TAME = ("ordinary",) * 4 + ("few",) * 2 + ("constant", "zero", "offset", "near copy", "sum", "step")
+TAME += ("copy",) * 2 + ("correlated",) * 2
+WILD = (*TAME, "any", "extreme", "broken", "scaled")
+
+
+def column(kind, n, rng, draw, before):
+    """A column of some kind; `before` are those already there."""
+    other = before[:, rng.integers(before.shape[1])] if before.shape[1] else rng.standard_normal(n)
+    noise = rng.standard_normal(n)
+    with np.errstate(all="ignore"):
+        return {
+            "ordinary": lambda: noise,
+            "correlated": lambda: other + 10.0 ** rng.integers(-3, 1) * noise,
+            "near copy": lambda: other + 10.0 ** rng.integers(-17, -3) * noise,
+            "copy": lambda: other.copy(),
+            "scaled": lambda: other * 10.0 ** rng.integers(-160, 160),
+            "sum": lambda: before.sum(axis=1),
+            "few": lambda: rng.choice(FEW, n),
+            "extreme": lambda: rng.choice(EXTREME, n),
+            "broken": lambda: rng.choice(BROKEN, n),
+            "any": lambda: np.array(draw(st.lists(any_float, min_size=n, max_size=n))),
+            "constant": lambda: np.full(n, rng.choice([7.0, 0.1, 1e8, -1e-5])),
+            "zero": lambda: np.zeros(n),
+            "offset": lambda: 10.0 ** rng.integers(3, 15) + noise,
+            "step": lambda: (np.arange(n) >= n // 2).astype(float),
+        }[kind]()
+
+
+@st.composite
+def tables(draw, most_rows=14, most_columns=7):
+    """Rows with columns of every kind, and a target that some of them may explain."""
+    n = draw(st.sampled_from([0, 1, *range(2, most_rows + 1), *range(2, most_rows + 1)]))
+    m = draw(st.sampled_from([0, *range(1, most_columns + 1), *range(1, most_columns + 1)]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kinds = draw(st.sampled_from([TAME, TAME, WILD]))
+    X = np.empty((n, m))
+    for j in range(m):
+        X[:, j] = column(draw(st.sampled_from(kinds)), n, rng, draw, X[:, :j])
+    how = draw(st.sampled_from(["explained"] * 4 + list(kinds)))
+    if how == "explained":
+        with np.errstate(all="ignore"):
+            y = np.nan_to_num(X) @ rng.integers(-2, 3, m)
+            y += 10.0 ** rng.integers(-12, 2) * rng.standard_normal(n)
+    else:
+        y = column(how, n, rng, draw, X)
+    return X, y
+
+
+def dressed(draw, X, y):
+    """The same rows in another type, order or container."""
+    how = draw(
+        st.sampled_from(
+            ["plain"] * 16
+            + [
+                "F",
+                "strided",
+                "read-only",
+                "float32",
+                "int64",
+                "bool",
+                "object",
+                "complex",
+                "text",
+                "csr",
+                "list",
+                "longdouble",
+                "1d",
+                "targets",
+            ]
+        )
+    )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if how == "F":
+            X = np.asfortranarray(X)
+        elif how == "strided":
+            X = np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3][::-1][::-1]
+        elif how == "read-only":
+            X = X.copy()
+            X.flags.writeable = False
+        elif how in ("float32", "longdouble"):
+            X = X.astype(how)
+        elif how == "int64":
+            X = np.nan_to_num(X).astype(np.int64)
+        elif how == "bool":
+            X = X > 0
+        elif how == "object":
+            X = X.astype(object)
+        elif how == "complex":
+            X = X + 1j * draw(st.sampled_from([0, 1]))
+        elif how == "text":
+            X = X.astype(str)
+        elif how == "csr":
+            X = sp.csr_array(X)
+        elif how == "list":
+            X, y = X.tolist(), y.tolist()
+        elif how == "1d":
+            X = X[:, 0] if X.shape[1] else X
+        elif how == "targets":
+            y = np.column_stack([y, y[::-1]])
+    return X, y
+
+
+anything = st.one_of(st.floats(), st.sampled_from([0, 1, -1, True, None, "1", [1.0], 1 + 1j]))
+alphas = st.one_of(
+    st.floats(-12, 8).map(lambda e: 10.0**e), st.sampled_from([0.0, 1.0, 1e-300, 1e300, 5e-324])
+)
+
+
+def settings_of(draw, m):
+    """Parameters, mostly sensible."""
+    chosen = {}
+    if draw(st.integers(0, 2)) == 0:
+        chosen["fit_intercept"] = draw(st.booleans())
+        chosen["standardize"] = draw(st.booleans())
+    if draw(st.integers(0, 4)) == 0:
+        chosen["polish"] = "swap"
+    if draw(st.integers(0, 3)) == 0:
+        factor = st.sampled_from([0.0, 1.0, 1.0, 2.0, 0.5, np.inf, 1e-300, 1e300])
+        chosen["penalty_factor"] = draw(st.lists(factor, min_size=m, max_size=m))
+    if draw(st.integers(0, 3)) == 0:
+        chosen["gamma_0"] = draw(st.sampled_from([1e6, 1.0, 10.0, 1e3, 1e12, 1e75, 1e300]))
+        chosen["gamma_stop"] = draw(st.sampled_from([1e-8, 1e-2, 1e-4, 1e-12, 1e-75, 1e-300]))
+        chosen["gamma_step"] = draw(st.sampled_from([2.0, 1.5, 10.0, 1e3, 1.1, 1e300]))
+        chosen["t_max"] = draw(st.sampled_from([1, 2, 3, 5]))
+        chosen["epsilon"] = draw(st.sampled_from([1e-7, 0.0, 1e-3, 1e-12, 1e300]))
+    if draw(st.integers(0, 14)) == 0:
+        name = draw(
+            st.sampled_from(
+                [
+                    "gamma_0",
+                    "gamma_stop",
+                    "gamma_step",
+                    "t_max",
+                    "epsilon",
+                    "penalty_factor",
+                    "polish",
+                    "solver",
+                ]
+            )
+        )
+        chosen[name] = draw(anything)
+    return chosen
+
+
+def weights_of(draw, n):
+    """Weights, mostly none."""
+    kind = draw(st.integers(0, 19))
+    if kind > 2:
+        return None
+    if kind == 0:
+        return draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    values = st.floats(0, 1e3) if kind == 1 else st.floats()
+    return draw(st.lists(values, min_size=n, max_size=n))
+
+
+# --- fit ------------------------------------------------------------------------------------------
+
+
+@given(data=st.data())
+def fit(data):
+    """One alpha: finite, and the literal loop's support wherever that one is clear itself."""
+    draw = data.draw
+    X, y = draw(tables())
+    n, m = X.shape
+    rows = dressed(draw, X, y)
+    alpha = draw(st.one_of(*[alphas] * 9, anything))
+    weight, chosen = weights_of(draw, n), settings_of(draw, m)
+    found = outcome("fit", lambda: SparseStep(alpha, **chosen).fit(*rows, sample_weight=weight))
+    if found.refusal:
+        return
+    model = found.value
+    require_finite(model, rows[0])
+    if chosen.get("solver", "auto") != "auto":
+        return
+    literal = {**chosen, "solver": "reference"}
+
+    # Variables without a penalty are never set to zero: there rounding is as good as nothing.
+    priced = np.array(chosen.get("penalty_factor") or np.ones(m), dtype=float) > 0
+
+    def support(X, alpha):
+        given = SparseStep(alpha, **literal).fit(X, rows[1], sample_weight=weight)
+        return (given.coef_ != 0) & priced
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = support(rows[0], alpha)
+        kept = (model.coef_ != 0) & priced
+        if np.array_equal(kept, expected):
+            COUNTS["fit", "as the literal loop"] += 1
+            return
+        rng = np.random.default_rng(0)
+        plain = np.asarray(rows[0].toarray() if sp.issparse(rows[0]) else rows[0], dtype=float)
+        for trial in range(6):
+            noise = 1 + 1e-13 * rng.standard_normal(plain.shape)
+            shifted = plain if trial < 2 else plain * noise
+            if not np.array_equal(support(shifted, alpha * (1 + 1e-9 * (-1) ** trial)), expected):
+                COUNTS["fit", "the literal loop itself wavers"] += 1
+                return
+    raise AssertionError(f"kept {np.flatnonzero(kept)}, not {np.flatnonzero(expected)}")
+
+
+def require_finite(model, X):
+    """Everything a fitted model says is finite."""
+    assert np.all(np.isfinite(model.coef_)), model.coef_
+    assert np.all(np.isfinite(model.intercept_)), model.intercept_
+    predicted = model.predict(X)
+    assert np.all(np.isfinite(predicted)), predicted
+    str(model.summary())
+
+
+@given(data=st.data())
+def choose(data):
+    """Cross-validation, information criteria, model sizes and paths: finite or refused."""
+    draw = data.draw
+    X, y = draw(tables())
+    n, m = X.shape
+    rows = dressed(draw, X, y)
+    weight, chosen = weights_of(draw, n), settings_of(draw, m)
+    grid = draw(
+        st.one_of(st.just(5), st.just(5), st.lists(alphas, min_size=1, max_size=4), anything)
+    )
+    model = draw(
+        st.sampled_from(
+            [
+                SparseStepCV(
+                    grid,
+                    cv=draw(st.sampled_from([2, 2, 3, 3, 5, 50])),
+                    rule=draw(st.sampled_from(["min", "1se"])),
+                ),
+                SparseStepIC(draw(st.sampled_from(["aic", "bic", "ebic", "gic"])), alphas=grid),
+                SparseStep(n_nonzero=draw(st.integers(0, 8))),
+            ]
+        )
+    )
+    if draw(st.booleans()):
+        found = outcome(
+            "choose", lambda: model.set_params(**chosen).fit(*rows, sample_weight=weight)
+        )
+        if not found.refusal:
+            require_finite(found.value, rows[0])
+        return
+    sizes = draw(st.sampled_from(["sizes", grid]))
+    found = outcome(
+        "choose", lambda: sparsestep_path(*rows, alphas=sizes, sample_weight=weight, **chosen)
+    )
+    if not found.refusal:
+        path = found.value
+        for values in (path.alphas, path.coefs, path.intercepts, path.rss, path.criterion("bic")):
+            assert np.all(np.isfinite(values)), path
+        assert np.all(np.diff(path.alphas) < 0), path.alphas
+
+
+@given(data=st.data())
+def moments(data):
+    """Sums of rows: the same in two pieces as in one, or refused."""
+    draw = data.draw
+    X, y = draw(tables())
+    n, _ = X.shape
+    rows = dressed(draw, X, y)
+    weight = weights_of(draw, n)
+    found = outcome("moments", lambda: Moments.from_data(*rows, weight))
+    if found.refusal:
+        return
+    whole = found.value
+    for values in (whole.mean_x, whole.mean_y, whole.xtx, whole.xty, whole.yty):
+        assert np.all(np.isfinite(values)), whole
+    assert np.all(whole.diag >= 0) and np.all(np.asarray(whole.yty) >= 0)
+
+
+TARGETS = {"fit": fit, "choose": choose, "moments": moments}
