@@ -117,8 +117,18 @@ def test_equal_correlations_converge():
     C = 0.5 * np.eye(m) + 0.5
     r = C @ rng.uniform(-1, 1, m)
     lambdas = np.max(np.abs(r)) * np.geomspace(0.9, 1e-5, 20)
-    for a in (np.inf, 8.0, 2.5):
+    # At a = 2 the objective is flat in many directions: C has the eigenvalue 1/2.
+    for a in (np.inf, 8.0, 2.5, 2.0):
         assert concave_violation(C, r, lambdas, descend(C, r, lambdas, a), a) < 1e-9
+
+
+def test_several_a_side_by_side_are_as_one_by_one():
+    C, r = golden("correlated")
+    lambdas = np.max(np.abs(r)) * np.geomspace(1.1, 1e-3, 15)
+    together = descend(C, r, lambdas, MC_PLUS_A)
+    assert together.shape == (9, 15, len(r))
+    for a, B in zip(MC_PLUS_A, together, strict=True):
+        np.testing.assert_array_equal(B, descend(C, r, lambdas, a))
 
 
 def test_lambdas_above_the_largest_give_no_variables():

@@ -128,13 +128,13 @@ def test_a_damaged_part_is_named(finished, tmp_path):
 
 @pytest.mark.slow
 def test_kept_data_sets_give_the_same_results(finished, tmp_path):
-    generate_study(PLAN, tmp_path, jobs=2)
+    generate_study(PLAN, tmp_path, jobs=1)
     folders = sorted((tmp_path / "data" / "tiny").iterdir())
     assert [folder.name for folder in folders] == [f"{dataset:05d}" for dataset in DATASETS]
     # A data set that was kept is read: its coefficients are now others, and only its results are.
     truth = folders[7] / "b.txt"
     truth.write_text(truth.read_text().replace("0.", "0.5", 1))
-    table = fit_study(PLAN, tmp_path, jobs=2)
+    table = fit_study(PLAN, tmp_path, jobs=1)
     changed = numbers(table).compare(numbers(finished[0]))
     assert set(table.loc[changed.index, "dataset"]) == {DATASETS[7]}
     assert set(changed.columns.get_level_values(0)) <= {"mse_b", "hit_rate"}

@@ -12,7 +12,7 @@ into training sets. Checking the optimality conditions is not timed.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import cast
@@ -90,36 +90,47 @@ class _Path:
         return np.asarray(train.mean_y - self.coefs @ train.mean_x)
 
 
-_PathOf = Callable[[Moments, Array], _Path]
+# The paths of one training set for the lambdas given: one for each of several a, if there are some.
+_PathsOf = Callable[[Moments, Array, Sequence[float]], list[_Path]]
+_NO_A = (np.nan,)
 
 
 # -- the paths of each penalty -----------------------------------------------------------------
 
 
-def _least_squares(train: Moments, alphas: Array) -> _Path:
+def _least_squares(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     """``S b = q``."""
-    return _Path(cho_solve(cho_factor(train.xtx), train.xty)[None], lambda: np.nan)
+    return [_Path(cho_solve(cho_factor(train.xtx), train.xty)[None], lambda: np.nan)]
 
 
-def _ridge(train: Moments, alphas: Array) -> _Path:
+def _ridge(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     """``(S + alpha I) b = q``, from one eigenvalue decomposition ``S = V W V'``."""
     values, vectors = eigh(train.xtx, driver="evd")
     coefs = (vectors.T @ train.xty / (values + alphas[:, None])) @ vectors.T
-    return _Path(coefs, lambda: ridge_violation(train.xtx, train.xty, alphas, coefs))
+    return [_Path(coefs, lambda: ridge_violation(train.xtx, train.xty, alphas, coefs))]
 
 
-def _lasso(train: Moments, alphas: Array) -> _Path:
+def _lasso(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     """Minimizes ``||y - Xb||^2 / 2n + lambda sum |b|``."""
     C, r = train.xtx / train.weight_sum, train.xty / train.weight_sum
     coefs = descend(C, r, alphas)
-    return _Path(coefs, lambda: concave_violation(C, r, alphas, coefs))
+    return [_Path(coefs, lambda: concave_violation(C, r, alphas, coefs))]
 
 
-def _concave(train: Moments, alphas: Array, *, a: float, scad: bool = False) -> _Path:
-    """SCAD or MC+ for variables of variance one."""
+def _scad(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
+    """SCAD for variables of variance one."""
     C, r, scale = _standardized(train)
-    B = descend(C, r, alphas, a, scad=scad)
-    return _Path(B / scale, lambda: concave_violation(C, r, alphas, B, a, scad=scad))
+    B = descend(C, r, alphas, SCAD_A, scad=True)
+    return [_Path(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
+
+
+def _mc_plus(train: Moments, alphas: Array, values: Sequence[float]) -> list[_Path]:
+    """MC+ for variables of variance one, of all a side by side."""
+    C, r, scale = _standardized(train)
+    return [
+        _Path(B / scale, partial(concave_violation, C, r, alphas, B, a))
+        for B, a in zip(descend(C, r, alphas, values), values, strict=True)
+    ]
 
 
 def _standardized(train: Moments) -> tuple[Array, Array, Array]:
@@ -168,38 +179,41 @@ def _best(errors: Array) -> int:
 
 def _end(place: int, count: int) -> str:
     """Whether a place is at an end of a grid, whose largest comes first."""
-    return "largest" if place == 0 else "smallest" if place == count - 1 else ""
+    return "" if 0 < place < count - 1 or count == 1 else "smallest" if place else "largest"
 
 
 def _cross_validated(
-    method: str, split: _Split, alphas: Array, paths: Sequence[_PathOf]
-) -> tuple[Fit, int]:
-    """The fit whose lambda, and whose path of several, have the best mean error on the folds."""
+    method: str,
+    split: _Split,
+    alphas: Array,
+    paths_of: _PathsOf,
+    values: Sequence[float] = _NO_A,
+) -> Fit:
+    """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
     start = perf_counter()
-    errors = np.zeros((len(alphas), len(paths)))
-    made = []
+    errors = np.zeros((len(alphas), len(values)))
+    made: list[_Path] = []
     for train, valid in zip(split.train, split.valid, strict=True):
-        for p, path_of in enumerate(paths):
-            path = path_of(train, alphas)
-            errors[:, p] += _errors(path, train, valid) / len(split.valid)
-            made.append(path)
+        paths = paths_of(train, alphas, values)
+        for k, path in enumerate(paths):
+            errors[:, k] += _errors(path, train, valid) / len(split.valid)
+        made += paths
     # Row by row, so that of equal errors that of the largest lambda comes first.
-    place, chosen = divmod(_best(errors.ravel()), len(paths))
-    path = paths[chosen](split.whole, alphas)
+    place, chosen = divmod(_best(errors.ravel()), len(values))
+    (path,) = paths_of(split.whole, alphas, values[chosen : chosen + 1])
     coef, intercept = path.coefs[place], float(path.intercepts(split.whole)[place])
     seconds = perf_counter() - start
-    fit = Fit(
+    return Fit(
         method=method,
         coef=coef,
         intercept=intercept,
         alpha=float(alphas[place]),
-        a=np.nan,
+        a=values[chosen],
         at_end=_end(place, len(alphas)),
         n_fits=len(alphas) * (len(made) + 1),
         seconds=seconds,
         optimality=max(each.violation() for each in (*made, path)),
     )
-    return fit, chosen
 
 
 # -- the methods -------------------------------------------------------------------------------
@@ -235,19 +249,14 @@ def fit_all(folds: Sequence[Moments], grid: str) -> list[Fit]:
     SparseStep 1111 fits, 3 variables
     """
     split = _Split.of(folds)
-    ols, _ = _cross_validated("OLS", split, np.array([np.nan]), [_least_squares])
-    ridge, _ = _cross_validated("Ridge", split, _ridge_grid(split.whole, grid), [_ridge])
-    lasso, _ = _cross_validated("Lasso", split, _grid(split.whole, grid), [_lasso])
-    alphas = _grid(split.whole, grid, standardize=True)
-    scad, _ = _cross_validated("SCAD", split, alphas, [partial(_concave, a=SCAD_A, scad=True)])
-    paths = [partial(_concave, a=a) for a in MC_PLUS_A]
-    mc_plus, chosen = _cross_validated("MC+", split, alphas, paths)
+    whole = split.whole
+    alphas = _grid(whole, grid, standardize=True)
     return [
-        replace(ols, at_end=""),
-        ridge,
-        lasso,
-        scad,
-        replace(mc_plus, a=MC_PLUS_A[chosen]),
+        _cross_validated("OLS", split, np.array([np.nan]), _least_squares),
+        _cross_validated("Ridge", split, _ridge_grid(whole, grid), _ridge),
+        _cross_validated("Lasso", split, _grid(whole, grid), _lasso),
+        _cross_validated("SCAD", split, alphas, _scad),
+        _cross_validated("MC+", split, alphas, _mc_plus, MC_PLUS_A),
         _sparsestep("SparseStep", folds, grid),
     ]
 
