@@ -34,13 +34,13 @@ def deviations_of(analysis: Analysis) -> tuple[str, ...]:
         "Every method works on moments: the rows are read once, into means and sums of products of "
         "each fold, which determine all fits and errors. The paper's methods read the rows for "
         "every fit.",
-        "Time runs from the moments of the ten folds to the final coefficients, and is divided by "
-        "the number of fits; reading the rows is left out for all. Training sets are merged from "
-        "the folds once each, so that a fit of OLS bears all of that cost and one of 101 lambdas a "
-        "hundredth. Lambdas share work: warm starts for lasso, SCAD and MC+, one eigenvalue "
-        "decomposition for ridge, blocks for SparseStep; and lambdas at which all coefficients are "
-        "zero cost lasso, SCAD and MC+ nothing. In the paper no work was shared, so that its times "
-        "of lasso, SCAD and MC+ are too long, as it says.",
+        "Time is the processor time of one thread from the moments of the training sets to the "
+        "final coefficients, over the number of fits; on an idle machine it is the wall time. "
+        "Reading the rows is left out for all; merging folds into training sets is counted for "
+        "SparseStep alone, whose estimator does it. Lambdas share work: warm starts for lasso, "
+        "SCAD and MC+, one eigenvalue decomposition for ridge, blocks for SparseStep; and lambdas "
+        "at which all coefficients are zero cost lasso, SCAD and MC+ nothing. In the paper "
+        "no work was shared, so that its times of lasso, SCAD and MC+ are too long, as it says.",
         "Lasso, SCAD and MC+ are computed by coordinate descent on moments run to convergence, not "
         "by scikit-learn, ncvreg and sparsenet. The table of fits shows how far the worst "
         "fit of each method is from its optimality conditions. As in the R packages, SCAD and MC+ "

@@ -47,7 +47,7 @@ COLUMNS: dict[str, str] = {
     "mse_b": "float64",  # mean squared error of the coefficients
     "hit_rate": "float64",  # correct zeros and correct non-zeros, over m
     "mse_y": "float64",  # mean squared error on the test rows
-    "time": "float64",  # seconds: wall time of the whole cross-validation over n_fits
+    "time": "float64",  # seconds: processor time of the whole cross-validation over n_fits
     # How they came about.
     "n_fits": "int64",
     "alpha": "float64",  # the chosen lambda, on the method's own scale; NaN for OLS
