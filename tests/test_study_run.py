@@ -95,12 +95,16 @@ def test_a_killed_run_resumes_to_the_same_results_on_another_number_of_jobs(fini
     assert 3 <= len(done) < 12
     assert read_run(out)["finished"] is None
     earlier = read_run(out)["wall_time"]
+    (out / "parts" / ".00035.json.1").write_text("half")  # as if killed in the middle of writing
 
     table = fit_study(PLAN, out, jobs=2)
 
     pd.testing.assert_frame_equal(numbers(table), numbers(finished[0]), check_exact=True)
     assert {name: (out / "parts" / name).read_bytes() for name in done} == done
     assert read_run(out)["wall_time"] > earlier
+    assert [file.name for file in sorted((out / "parts").iterdir())] == [
+        f"{dataset:05d}.json" for dataset in DATASETS
+    ]
 
 
 @pytest.mark.slow

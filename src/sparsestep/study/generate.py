@@ -51,6 +51,20 @@ class DataSet:
         # Last, so that its presence says that all is there.
         write_file(folder / "b.txt", "\n".join(map(repr, self.b.tolist())).encode())
 
+    @staticmethod
+    def is_saved(folder: Path) -> bool:
+        """Whether `save` has written all of a data set into a folder.
+
+        Parameters
+        ----------
+        folder : Path
+
+        Returns
+        -------
+        bool
+        """
+        return (folder / "b.txt").is_file()
+
     @classmethod
     def load(cls, folder: Path) -> "DataSet | None":
         """The data set that `save` wrote into a folder, or None if there is none.
@@ -63,7 +77,7 @@ class DataSet:
         -------
         DataSet or None
         """
-        if not (folder / "b.txt").is_file():
+        if not cls.is_saved(folder):
             return None
         folds = [Moments.load(folder / f"fold-{k}.moments") for k in range(FOLDS)]
         b = np.array((folder / "b.txt").read_text(encoding="utf-8").split(), dtype=np.float64)
