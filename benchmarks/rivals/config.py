@@ -18,7 +18,7 @@ class Config:
 THREADS = 2
 FOLDS = 10
 PENALTIES = 100
-SETTING_UP = 180.0  # seconds for making data, imports and just-in-time compilation
+SETTING_UP = 600.0  # seconds for making data, imports and just-in-time compilation
 
 PROBLEMS = {
     "paper_100": Problem("as in the paper, 100 columns", 20_000, 100, 25, 1.0),

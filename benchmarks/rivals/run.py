@@ -90,10 +90,14 @@ def machine():
         processor = next(line.split(":")[1].strip() for line in lines if "model name" in line)
     except (OSError, StopIteration):
         pass
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except OSError:
+        system = platform.platform(terse=True)
     return {
         "processor": processor,
         "cores": os.cpu_count(),
-        "system": platform.platform(terse=True),
+        "system": system,
         "python": platform.python_version(),
     }
 
@@ -126,6 +130,8 @@ def chosen(names, known):
 
 
 def main():
+    # Or the contestants, in sessions of their own, would go on.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the code")
     parser.add_argument("--problems", default="", help="only these, separated by commas")
@@ -139,16 +145,7 @@ def main():
     problems = chosen(options.problems, config.problems)
     libraries = chosen(options.libraries, LIBRARIES)
     versions = {name: LIBRARIES[name].version() for name in LIBRARIES}
-    runs = []
-    if (options.problems or options.libraries) and path.exists():
-        runs = [
-            run
-            for run in json.loads(path.read_text(encoding="utf-8"))["runs"]
-            if run["problem"] not in problems or run["library"] not in libraries
-        ]
     results = {
-        "date": date.today().isoformat(),
-        "commit": commit(),
         "quick": options.quick,
         "machine": machine(),
         "versions": versions,
@@ -157,8 +154,19 @@ def main():
         "penalties": PENALTIES,
         "limit": config.limit,
         "problems": {name: vars(problem) for name, problem in config.problems.items()},
-        "runs": runs,
     }
+    runs = []
+    if (options.problems or options.libraries) and path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        runs = [
+            run
+            for run in before.pop("runs")
+            if run["problem"] not in problems or run["library"] not in libraries
+        ]
+        if before != results:
+            parser.error(f"{path} is of other versions, problems or machine: measure all anew")
+    results["runs"] = runs
+    when = {"date": date.today().isoformat(), "commit": commit()}
     for problem in problems:
         print(f"== {config.problems[problem].label}", flush=True)
         with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
@@ -175,7 +183,7 @@ def main():
                     report = {"missing": True} if missing else contestants[name].fit(seed)
                     # What failed or ran out of time once would do so again.
                     spent[name] += report.get("seconds", config.budget)
-                    runs.append({"problem": problem, "library": name, "seed": seed} | report)
+                    runs.append({"problem": problem, "library": name, "seed": seed} | when | report)
                     said = report.get("seconds", report)
                     print(f"  {LIBRARIES[name].label}, data {seed}: {said}", flush=True)
         save(results, path)

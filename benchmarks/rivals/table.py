@@ -127,11 +127,13 @@ def section(results):
     """The whole section of the page."""
     grouped, machine = cells(results), results["machine"]
     repeats = max(len(runs) for runs in grouped.values())
-    day = date.fromisoformat(results["date"])
+    days = [date.fromisoformat(day) for day in sorted({run["date"] for run in results["runs"]})]
+    dates = " and ".join(f"{day.day} {day:%B %Y}" for day in days)
+    commits = ", ".join(dict.fromkeys(run["commit"] for run in results["runs"]))
     lines = [
         "## Beside other libraries",
         "",
-        f"Measured on {day.day} {day:%B %Y} (commit {results['commit']}) on "
+        f"Measured on {dates} by `make bench-rivals` (commit {commits}) on "
         f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, "
         f"Python {machine['python']}: "
         f"{versions_text(results)}. At most {results['threads']} threads for each.",
