@@ -43,7 +43,7 @@ def flats(n=300, seed=0):
     """A table with text: the price depends on size, rooms and being in Oslo."""
     rng = np.random.default_rng(seed)
     size, rooms, floor = rng.normal(80, 20, n), rng.integers(1, 6, n), rng.integers(0, 9, n)
-    city = rng.choice(["Bonn", "Oslo", "Rome"], n)
+    city = rng.choice(["Bonn", "Oslo", "Rome"], n, p=[0.5, 0.25, 0.25])
     price = 3 * size + 20 * rooms + 90 * (city == "Oslo") + 10 * rng.normal(size=n)
     return pa.table(
         {
@@ -147,7 +147,7 @@ def test_fit_encodes_text(data, tmp_path):
     kept = {each["variable"]: each["coefficient"] for each in answer["kept"]}
     assert {"size", "rooms", "city=Oslo"} <= set(kept)
     assert kept["city=Oslo"] == pytest.approx(90, abs=10)
-    assert answer["variables"] == 8 and answer["rows"] == 300
+    assert answer["variables"] == 7 and answer["rows"] == 300
     assert done.stderr == ""
 
 
@@ -224,7 +224,7 @@ def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
     assert result["city"].to_pylist() == table["city"].to_pylist()
     model = load_model(data / "cities.json")
     city = np.array(table["city"].to_pylist())
-    columns = {f"city={name}": city == name for name in ("Bonn", "Oslo", "Rome")}
+    columns = {f"city={name}": city == name for name in ("Oslo", "Rome")}
     columns |= {name: table[name].to_numpy() for name in NUMBERS}
     X = np.column_stack([columns[name] for name in model.feature_names_in_]).astype(float)
     expected = X @ model.coef_ + model.intercept_

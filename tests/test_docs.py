@@ -179,7 +179,7 @@ def test_a_wrong_example_fails():
         run(page, 6, ">>> 1 + 1\n3\n", {})
     with pytest.raises(ZeroDivisionError):
         run(page, 6, "1 / 0\n", {})
-    with pytest.raises(AssertionError, match=r"docs/wrong.md, line 6: echo 2 prints\n2"):
+    with pytest.raises(AssertionError, match=r"docs/wrong.md, line 6: echo 2 prints\s+2"):
         run(page, 6, "$ echo 2\n3\n", {})
     with pytest.raises(AssertionError, match="false"):
         run(page, 6, "$ false\n", {})

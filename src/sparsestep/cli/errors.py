@@ -40,6 +40,9 @@ def explained(error: BaseException, arguments: list[str]) -> int:
 
 def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     """The exit code and the sentence."""
+    while isinstance(error, ImportError) and isinstance(error.__cause__, ImportError):
+        # A command that cannot be imported is wrapped in the news that it cannot.
+        error = error.__cause__
     text = " ".join(str(error).split())
     origin = type(error).__module__.split(".")[0]
     if isinstance(error, KeyboardInterrupt):

@@ -30,8 +30,8 @@ class TableOptions:
     "Column of weights: a whole number w counts as w copies of the row."
 
     one_hot: Annotated[bool, Flag] = False
-    """Turn columns of text into columns of zeros and ones, one for each category. Finding the
-    categories takes a first pass over these columns."""
+    """Turn columns of text into columns of zeros and ones, one for each category but the most
+    frequent. Finding the categories takes a first pass over these columns."""
 
     drop_missing: Annotated[bool, Flag] = False
     "Leave out rows with a missing value, and say how many."

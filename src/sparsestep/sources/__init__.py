@@ -90,9 +90,9 @@ def read_moments(
         `DroppedRowsWarning`. An infinity is an error all the same.
     categories : mapping of str to sequence of str, optional
         Columns of text among the features, and their categories. Each such column is replaced by
-        columns of zeros and ones named ``column=category``: of two categories by that of the
-        second, of more by one for each. `sparsestep.sources.read_categories` finds them, by a pass
-        of its own. Not for Dask and Spark.
+        columns of zeros and ones named ``column=category``, one for each category but the first,
+        with which the others are compared. `sparsestep.sources.read_categories` finds them, by a
+        pass of its own. Not for Dask and Spark.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[s
     Returns
     -------
     dict of str to list of str
-        Sorted. Missing values are no category.
+        The most frequent first, then the others, sorted. Missing values are no category.
 
     Examples
     --------
@@ -177,9 +177,9 @@ def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[s
     >>> flats = pa.table({"city": ["Rome", "Oslo", "Rome"], "size": [3, 4, 5], "price": [7, 8, 9]})
     >>> categories = read_categories(flats, ["city", "size"])
     >>> categories
-    {'city': ['Oslo', 'Rome']}
+    {'city': ['Rome', 'Oslo']}
     >>> read_moments(flats, "price", categories=categories).feature_names
-    ('city=Rome', 'size')
+    ('city=Oslo', 'size')
     """
     load("pyarrow")
     from sparsestep.sources.arrow import open_rows

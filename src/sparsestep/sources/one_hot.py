@@ -1,7 +1,8 @@
-"""Columns of text as columns of zeros and ones, one for each category.
+"""Columns of text as columns of zeros and ones, one for each category but the first.
 
-Of two categories the second alone has such a column: the first would be its mirror image. Of more
-each has one, so that a sparse model may single out any of them; it never needs all.
+With a column for the first as well, all of them would add up to one on every row, and the engine
+takes a hundred times as long on columns that are linearly dependent. The first is the most frequent
+category, so that it costs one variable to single out any of the others.
 """
 
 from collections import Counter
@@ -51,13 +52,8 @@ class Rows(Protocol):
 
 
 def indicators(column: str, categories: Sequence[str]) -> list[str]:
-    """Names of the columns of zeros and ones, for the last of the categories."""
-    return [f"{column}={category}" for category in _shown(categories)]
-
-
-def _shown(categories: Sequence[str]) -> Sequence[str]:
-    """The categories that have a column."""
-    return categories[1:] if len(categories) == 2 else categories
+    """Names of the columns of zeros and ones, for all categories but the first."""
+    return [f"{column}={category}" for category in categories[1:]]
 
 
 def one_hot(
@@ -133,22 +129,22 @@ def encoded(
             f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
             f"{of}, which is none of its {len(categories)} categories."
         )
-    hidden = len(categories) - len(_shown(categories))
-    columns = [pc.equal(found, code) for code in range(hidden, len(categories))]
+    columns = [pc.equal(found, code) for code in range(1, len(categories))]
     columns[1:] = [pc.fill_null(each, False) for each in columns[1:]]
     return dict(zip(indicators(column, categories), columns, strict=True))
 
 
 def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
-    """The categories, sorted, of those of the columns that hold text: one pass over them."""
+    """The categories of those of the columns that hold text, the most frequent first; one pass."""
     text = rows.text_among(names)
     if not text:
         return {}
-    found: dict[str, set[str]] = {name: set() for name in text}
+    found: dict[str, Counter[str]] = {name: Counter() for name in text}
     rows.select(text, text=text)
     for batch, _, _ in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
         for name, known in found.items():
-            known.update(pc.unique(batch.column(name).cast(pa.string()).drop_null()).to_pylist())
+            counts = pc.value_counts(batch.column(name).cast(pa.string()).drop_null())
+            known.update({each["values"]: each["counts"] for each in counts.to_pylist()})
             if len(known) > MOST_CATEGORIES:
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
@@ -157,4 +153,10 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
     for name, known in found.items():
         if not known:
             raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
-    return {name: sorted(known) for name, known in found.items()}
+    return {name: _ordered(known) for name, known in found.items()}
+
+
+def _ordered(counts: Counter[str]) -> list[str]:
+    """The most frequent text, of equals the first; then the others, sorted."""
+    first = min(counts, key=lambda text: (-counts[text], text))
+    return [first, *sorted(text for text in counts if text != first)]
