@@ -46,15 +46,18 @@ _RIDGE = 32.0
 # The excess, here at ratio 1, from which a column is treated by itself ...
 _STRONG = 3.0
 # ... and the largest number of such columns, relative to the rows, for which iterating pays.
-_MOST_STRONG = 0.75
-# Error of the ratios that a solve may leave once it matters, the most that is put up with, and
-# what single precision adds to it.
-_GOAL = 1e-6
+_MOST_STRONG = 2
+# Error of the ratios that a solve may leave once it matters, in single and in double precision, the
+# most that is put up with, and what rounding adds to it.
+_GOAL = {"f": 1e-6, "d": 1e-11}
 _POOR = 1e-3
-_ROUNDING = 2e-8
+_ROUNDING = 0.1
 _MOST_ITERATIONS = 30
+_STEEP = 1e12
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
+# Largest carried error of coefficients that are the answer as they are.
+_ALL_DIGITS = 1e-9
 # A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
 _STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
 # Directions of the rows in which the columns vary less than this, relative to the most, are none.
@@ -216,7 +219,7 @@ def _anneal(
 ) -> tuple[Array, Mask, int]:
     """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps."""
     dtype = rows.ratio.dtype
-    solve = _iterate if rules is BOLD else _factorize
+    solve = _iterate if rules is BOLD else _carefully
     lean = columns.lean.astype(dtype)
     gammas = schedule.gammas()
     found = np.zeros(rows.ratio.shape)
@@ -258,10 +261,10 @@ def _anneal(
             coefs, done[ready] = _finish(columns, rows.take(ready), stays[ready], schedule, rules)
             found[rows.slot[done]] = coefs[done[ready]]
         last = (rows.at == len(gammas) - 1) & ~done
-        if rules is CAREFUL:
-            found[rows.slot[last]] = rows.ratio[last] * gamma[last, np.newaxis]
-        else:
-            lost |= last
+        # Here the coefficients themselves are the answer, to the last digits asked for.
+        seen = size * gamma[:, np.newaxis] > 0.5 * schedule.epsilon * rows.unit[:, np.newaxis]
+        lost |= last & np.any(seen & ~(rows.error < _ALL_DIGITS), axis=1)
+        found[rows.slot[last]] = rows.ratio[last] * gamma[last, np.newaxis]
         doubtful[rows.slot[lost]] = True
         out = done | lost | last
         if out.any():
@@ -331,7 +334,9 @@ class _Preconditioner:
                 continue
             # With P the diagonal part, B the scaled columns and L L' = I + B'P^-1 B, the inverse is
             # P^-1 - W'W, W = L^-1 B'P^-1; and the pulls are the diagonal of (L L')^-1.
-            B = columns.single[:, which] * np.sqrt(w[row] * (excess[row, which] - mean[row]))
+            B = columns.matrix(excess.dtype)[:, which] * np.sqrt(
+                w[row] * (excess[row, which] - mean[row])
+            )
             W = B.T * self.inverse[row]
             G = W @ B
             G.flat[:: len(which) + 1] += 1.0
@@ -352,51 +357,67 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
     """Set `a` and its product by conjugate gradients for all rows; the pulls and the error left.
 
     An error of energy E moves no coefficient by more than ``sqrt(E / d_j)``, and no ratio by more
-    than ``sqrt(E / alpha) (1 + r_j^2)``, times the root of 1 / penalty factor. While ratios are
-    small the loop soon forgets an error, and more of it is put up with.
+    than ``sqrt(E / alpha) (1 + r_j^2)``, times the root of 1 / penalty factor; spread over many
+    directions it seldom moves any by more than 3 over the root of their number of that. While
+    ratios are small the loop soon forgets an error, and more of it is put up with.
     """
-    A = columns.single
+    dtype = excess.dtype
+    A = columns.matrix(dtype)
     base = 1.0 + w[:, np.newaxis] * columns.e
     inverse = _Preconditioner(columns, excess, w)
     most = np.sqrt(np.sqrt(1.0 + excess.max(axis=1)) - 1.0)
-    goal = np.clip(_GOAL * (0.4 / most) ** 4, _GOAL, _POOR / 2) ** 2 * rows.alpha
+    goal = _GOAL[dtype.char]
+    bound = np.clip(goal * (0.4 / most) ** 4, goal, _POOR / 2) ** 2 * rows.alpha
+    V, scaled = np.empty_like(excess), np.empty_like(excess)
 
     # The best multiple of what solved the step before is the first guess.
-    Ma = base * rows.a + w[:, np.newaxis] * ((rows.product * excess) @ A.T)
+    Ma = base * rows.a + w[:, np.newaxis] * (np.multiply(rows.product, excess, out=scaled) @ A.T)
     best = (np.vecdot(rows.a, rows.y) / np.vecdot(rows.a, Ma))[:, np.newaxis]
     rows.a *= best
-    rows.product *= best.astype(np.float32)
+    rows.product *= best.astype(dtype)
     residual = rows.y - best * Ma
     some = np.arange(len(w))
     p = inverse.solve(residual, some)
     energy = np.vecdot(residual, p)
     left = energy.copy()
     for _ in range(_MOST_ITERATIONS):
-        open_ = energy > goal[some]
+        open_ = energy > bound[some]
         if not open_.any():
             break
         if not open_.all():
             some, p, residual, energy = some[open_], p[open_], residual[open_], energy[open_]
-        every = len(some) == len(w)
-        V = p.astype(np.float32) @ A
-        Mp = base[some] * p + w[some, np.newaxis] * (
-            (V * (excess if every else excess[some])) @ A.T
-        )
+            V, scaled, excess = V[: len(some)], scaled[: len(some)], excess[open_]
+        np.matmul(p.astype(dtype), A, out=V)
+        np.multiply(V, excess, out=scaled)
+        Mp = base[some] * p + w[some, np.newaxis] * (scaled @ A.T)
         step = (energy / np.vecdot(p, Mp))[:, np.newaxis]
-        V *= step.astype(np.float32)
-        if every:
-            rows.product += V
-        else:
-            rows.product[some] += V
+        V *= step.astype(dtype)
+        for k, row in enumerate(some):
+            rows.product[row] += V[k]
         rows.a[some] += step * p
         residual = residual - step * Mp
         z = inverse.solve(residual, some)
         energy, before = np.vecdot(residual, z), energy
         p = z + (energy / before)[:, np.newaxis] * p
         left[some] = energy
-    left = (np.sqrt(left) + _ROUNDING) / np.sqrt(rows.alpha)
+    usual = min(1.0, 3.0 / np.sqrt(len(columns.e)))
+    left = (usual * np.sqrt(left) + _ROUNDING * np.finfo(dtype).eps) / np.sqrt(rows.alpha)
     left[~(left < _POOR)] = np.nan
     return inverse.pull, left
+
+
+def _carefully(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[Floats, Array]:
+    """The same, by factorizations where iterations do not converge or would lose digits."""
+    pull, left = np.ones_like(excess), np.full(len(w), np.nan)
+    # An excess so far beyond the rest of the matrix costs iterations their digits.
+    steep = w * excess.max(axis=1) > _STEEP * (1.0 + w * columns.e.mean())
+    for solve, able in ((_iterate, ~steep), (_factorize, True)):
+        which = np.flatnonzero(able & np.isnan(left))
+        if len(which):
+            some = rows.take(which)
+            pull[which], left[which] = solve(columns, some, excess[which], w[which])
+            rows.a[which], rows.product[which] = some.a, some.product
+    return pull, left
 
 
 def _factorize(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[Floats, Array]:
@@ -411,8 +432,8 @@ def _factorize(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tupl
     for row, each in enumerate(w[:, np.newaxis] * excess):
         strong = np.flatnonzero(excess[row] > _STRONG)
         weak = np.flatnonzero((excess[row] <= _STRONG) & (each > 1e-15))
-        part = A[:, weak]
-        M = (part * each[weak]) @ part.T
+        part = A[:, weak] * np.sqrt(each[weak])
+        M = part @ part.T
         M.flat[:: len(e) + 1] += 1.0 + w[row] * e
         L = np.linalg.cholesky(M)
         root = np.sqrt(each[strong])

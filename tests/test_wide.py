@@ -1,0 +1,298 @@
+"""More columns than rows: the literal loop's answer, from the rows, without a matrix of m x m."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from designs import design
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.equations import RowEquations, copies_among_rows
+from sparsestep.polish import RowGram, polish_support
+from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
+from sparsestep.schedule import Schedule
+from sparsestep.wide import solve_wide
+
+WIDE_KINDS = ("uncorrelated", "ar1", "heavy_tailed", "badly_scaled", "blocks", "integer")
+
+
+def wide_problem(kind, n, m, seed, standardized=True):
+    """Centred rows and a target that some of the columns explain, signal-to-noise ratio 1."""
+    rng = np.random.default_rng([WIDE_KINDS.index(kind), n, m, seed])
+    A = design(kind, n, m, rng)
+    A -= A.mean(axis=0)
+    if standardized:
+        deviation = A.std(axis=0)
+        A /= np.where(deviation > 0, deviation, 1.0)
+    kept = rng.permutation(m)[: max(1, n // 4)]
+    signal = A[:, kept] @ (rng.uniform(-1, 1, len(kept)) / (A[:, kept].std(axis=0) + 1e-9))
+    noise = rng.standard_normal(n)
+    y = signal + noise * np.linalg.norm(signal) / np.linalg.norm(noise)
+    y -= y.mean()
+    return A, y / (y.std() or 1.0)
+
+
+def largest_drop(A, y):
+    return np.max((A.T @ y) ** 2 / np.maximum(np.sum(A**2, axis=0), 1e-300))
+
+
+def solve(A, y, alphas, schedule=None, factor=None):
+    equations = RowEquations(A, y[np.newaxis], np.atleast_2d(alphas))
+    return solve_wide(equations, schedule or Schedule(), factor)[0][0]
+
+
+def moved(array, seed):
+    rng = np.random.default_rng(seed)
+    return array * (1 + 1e-12 * rng.standard_normal(array.shape))
+
+
+def compare_rows(A, y, alphas, found, **how):
+    """Count the fits that 1e-12 turns; fail on any other difference from the literal loop."""
+    fragile = 0
+    for alpha, b in zip(alphas, found, strict=True):
+        expected = sparsestep_reference_rows(A, y, alpha, **how)
+        if np.array_equal(b != 0, expected != 0):
+            if not np.allclose(b, expected, rtol=1e-8, atol=1e-13 * np.abs(expected).max()):
+                # What the rounding of the rows alone changes.
+                other = sparsestep_reference_rows(moved(A, 0), moved(y, 1), alpha, **how)
+                assert_allclose(b, expected, rtol=0, atol=np.abs(other - expected).max())
+            continue
+        others = [
+            sparsestep_reference_rows(moved(A, 2 * s), moved(y, 2 * s + 1), alpha, **how)
+            for s in range(4)
+        ]
+        assert any(np.any((other != 0) != (expected != 0)) for other in others), f"at {alpha=}"
+        fragile += 1
+    return fragile
+
+
+@given(
+    kind=st.sampled_from(WIDE_KINDS),
+    n=st.integers(2, 60),
+    columns_per_row=st.floats(1.05, 20),
+    seed=st.integers(0, 10**6),
+    shares=st.lists(st.floats(-4, 0.5), min_size=2, max_size=2),
+    standardized=st.booleans(),
+    copies=st.integers(0, 3),
+)
+@example("uncorrelated", 60, 6.5, 0, [-1.5, -2.5], True, 0)
+@example("ar1", 40, 5.0, 1, [-2.0, -4.0], True, 0)
+@settings(max_examples=60)
+def test_the_answer_is_the_literal_loops(
+    kind, n, columns_per_row, seed, shares, standardized, copies
+):
+    m = min(int(n * columns_per_row) + 1, 400)
+    A, y = wide_problem(kind, n, m, seed, standardized)
+    if copies:
+        A = np.column_stack([A, *(-A[:, :copies].T)])
+        A[:, copies_among_rows(A, np.arange(A.shape[1]))] = 0.0
+    alphas = largest_drop(A, y) * 10.0 ** np.array(shares)
+    compare_rows(A, y, alphas, solve(A, y, alphas))
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    share=st.floats(-3, 0),
+    schedule=st.builds(
+        Schedule,
+        gamma_0=st.sampled_from([1e6, 10.0, 0.3]),
+        gamma_stop=st.sampled_from([1e-8, 1e-4, 1e-2]),
+        gamma_step=st.sampled_from([1.5, 2.0, 5.0, 30.0]),
+        t_max=st.sampled_from([1, 2, 3]),
+        epsilon=st.sampled_from([1e-7, 0.0, 1e-3]),
+    ),
+)
+@settings(max_examples=50)
+def test_other_settings_give_the_literal_loop_too(seed, share, schedule):
+    A, y = wide_problem("uncorrelated", 15, 40, seed)
+    alphas = np.array([largest_drop(A, y) * 10.0**share])
+    compare_rows(A, y, alphas, solve(A, y, alphas, schedule), **vars(schedule))
+
+
+@given(seed=st.integers(0, 10**6), share=st.floats(-2.5, 0.5), data=st.data())
+@settings(max_examples=40)
+def test_penalty_factors(seed, share, data):
+    A, y = wide_problem("ar1", 12, 30, seed)
+    values = st.sampled_from([0.0, 0.3, 1.0, 1.0, 1.0, 4.0, np.inf])
+    factor = np.array(data.draw(st.lists(values, min_size=30, max_size=30)))
+    alphas = np.array([largest_drop(A, y) * 10.0**share])
+    found = solve(A, y, alphas, factor=factor)
+    if np.count_nonzero(factor == 0) < 11:
+        compare_rows(A, y, alphas, found, penalty_factor=factor)
+    else:  # the columns without a penalty explain everything
+        assert_allclose(A @ found[0], y, atol=1e-8)
+        assert not np.any(found[0][factor > 0])
+    assert not np.any(found[0][np.isinf(factor)])
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 10.0])
+def test_the_literal_loop_on_rows_is_the_one_on_the_matrix(alpha):
+    A, y = wide_problem("uncorrelated", 10, 25, 4)
+    by_matrix = sparsestep_reference(A.T @ A, A.T @ y, alpha)
+    assert_allclose(sparsestep_reference_rows(A, y, alpha), by_matrix, rtol=1e-9)
+    factor = np.resize([1.0, 0.5, np.inf, 1.0, 2.0], 25)
+    factor[7] = 0.0
+    assert_allclose(
+        sparsestep_reference_rows(A, y, alpha, penalty_factor=factor),
+        sparsestep_reference(A.T @ A, A.T @ y, alpha, penalty_factor=factor),
+        rtol=1e-8,
+    )
+
+
+def test_alpha_zero_is_the_least_norm_solution():
+    A, y = wide_problem("uncorrelated", 10, 25, 4)
+    assert_allclose(solve(A, y, [0.0])[0], np.linalg.pinv(A) @ y, rtol=1e-8)
+
+
+def test_a_tiny_alpha_interpolates_with_as_many_variables_as_rows():
+    A, y = wide_problem("uncorrelated", 20, 60, 0)
+    coef = solve(A, y, [1e-9 * largest_drop(A, y)])[0]
+    assert np.count_nonzero(coef) == 19  # the rows are centred
+    assert_allclose(A @ coef, y, atol=1e-9)
+
+
+def test_several_targets_are_each_alone():
+    A, y = wide_problem("ar1", 30, 90, 0)
+    targets = np.stack([y, y[::-1], np.zeros(30)])
+    alphas = np.array([[30.0, 3.0], [10.0, 1.0], [1.0, 0.1]])
+    together, _ = solve_wide(RowEquations(A, targets, alphas), Schedule())
+    for t in range(2):
+        assert_allclose(together[t], solve(A, targets[t], alphas[t]), rtol=1e-9)
+    assert not together[2].any()
+
+
+def test_copies_are_found_whatever_their_sign_size_and_place():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((8, 30))
+    A[:, 4], A[:, 20], A[:, 9], A[:, 11] = -2 * A[:, 17], A[:, 17], 1e-6 * A[:, 3], 0.0
+    copies = copies_among_rows(A, np.arange(30))
+    assert_array_equal(np.flatnonzero(copies), [9, 17, 20])
+    rank = np.arange(30)
+    rank[[4, 20]] = [20, 4]
+    assert_array_equal(np.flatnonzero(copies_among_rows(A, rank)), [4, 9, 17])
+
+
+# --- the estimators -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_estimators_follow_the_literal_loop(fit_intercept, standardize):
+    rng = np.random.default_rng(1)
+    X = 3.0 + rng.standard_normal((25, 60)) * 10.0 ** rng.uniform(-1, 1, 60)
+    y = X[:, 3] / X[:, 3].std() - X[:, 8] / X[:, 8].std() + 0.1 * rng.standard_normal(25)
+    how = {"fit_intercept": fit_intercept, "standardize": standardize}
+    weight = rng.integers(0, 3, 25)
+    for rows in (X, sp.csr_array(X)):
+        fast = SparseStep(0.5, **how).fit(rows, y, weight)
+        slow = SparseStep(0.5, solver="reference", **how).fit(rows, y, weight)
+        repeated = SparseStep(0.5, **how).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+        for other in (slow, repeated):
+            assert_array_equal(fast.coef_ != 0, other.coef_ != 0)
+            assert_allclose(fast.coef_, other.coef_, rtol=1e-7)
+            assert_allclose(fast.intercept_, other.intercept_, rtol=1e-7, atol=1e-12)
+
+
+def test_the_first_of_equal_columns_is_kept():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20, 50))
+    X[:, 40], X[:, 45] = X[:, 5], -X[:, 5]
+    y = X[:, 5] + 0.01 * rng.standard_normal(20)
+    assert_array_equal(np.flatnonzero(SparseStep(0.5).fit(X, y).coef_), [5])
+    factor = np.ones(50)
+    factor[5] = 2.0
+    chosen = SparseStep(0.5, penalty_factor=factor).fit(X, y).coef_
+    assert_array_equal(np.flatnonzero(chosen), [40])
+
+
+def test_an_automatic_grid_ends_at_half_as_many_variables_as_rows():
+    A, y = wide_problem("uncorrelated", 40, 200, 3)
+    path = sparsestep_path(A, y, alphas=20)
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[4:].all()
+    assert 20 <= path.n_nonzero[-1] < 40 and path.n_nonzero[-2] < 40
+    for scale in (1e-5, 1e5):
+        other = sparsestep_path(A, scale * y, alphas=20)
+        assert_allclose(other.alphas, scale**2 * path.alphas, rtol=1e-6)
+
+
+def test_every_size_up_to_half_as_many_as_rows_and_a_size_beyond():
+    A, y = wide_problem("uncorrelated", 24, 60, 3)
+    path = sparsestep_path(A, y, alphas="sizes")
+    found = {*path.n_nonzero.tolist(), *path.missing_sizes}
+    assert set(range(13)) <= found and len(path.missing_sizes) < 6
+    largest = int(path.n_nonzero.max())
+    model = SparseStep(n_nonzero=largest).fit(A, y)
+    assert np.count_nonzero(model.coef_) == largest
+
+
+def test_cross_validation_on_thin_folds_is_fitting_and_predicting():
+    A, y = wide_problem("uncorrelated", 40, 150, 5)
+    X = A + 2.0
+    model = SparseStepCV(6, cv=5).fit(X, y)
+    for k in range(5):
+        test = np.arange(8 * k, 8 * k + 8)
+        train = np.setdiff1d(np.arange(40), test)
+        for alpha, error in zip(model.alphas_, model.mse_path_[:, k], strict=True):
+            fold = SparseStep(alpha).fit(X[train], y[train])
+            assert_allclose(np.mean((y[test] - fold.predict(X[test])) ** 2), error, rtol=1e-7)
+    threads = SparseStepCV(6, cv=5, n_jobs=2).fit(X, y)
+    assert_allclose(threads.mse_path_, model.mse_path_, rtol=1e-9)
+    assert_array_equal(threads.coef_ != 0, model.coef_ != 0)
+
+
+@given(seed=st.integers(0, 10**6), price=st.floats(-2.5, -0.01))
+@settings(max_examples=20)
+def test_polishing_needs_no_matrix(seed, price):
+    A, y = wide_problem("ar1", 12, 25, seed)
+    prices = np.full(25, largest_drop(A, y) * 10.0**price)
+    start = np.random.default_rng(seed).random(25) < 0.2
+    by_rows = polish_support(RowGram(A), A.T @ y, prices, start)
+    by_matrix = polish_support(A.T @ A, A.T @ y, prices, start)
+    assert_array_equal(by_rows != 0, by_matrix != 0)
+    assert_allclose(by_rows, by_matrix, rtol=1e-6, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def very_wide():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 20_000))
+    y = X[:, :3] @ [2.0, -2.0, 2.0] + 0.5 * rng.standard_normal(60)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y: sparsestep_path(X, y, alphas=10),
+        lambda X, y: SparseStep(5.0, polish="swap").fit(X, y).summary(),
+        lambda X, y: SparseStepCV(6, cv=3).fit(X, y),
+        lambda X, y: SparseStepIC("ebic", alphas=6).fit(X, y).summary(),
+        lambda X, y: SparseStep(n_nonzero=2).fit(X, y),
+    ],
+    ids=["path", "polish", "cv", "ic", "size"],
+)
+def test_memory_is_a_few_times_the_rows(very_wide, fit):
+    X, y = very_wide
+    tracemalloc.start()
+    fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The matrix of the columns would be 3.2 GB, 333 times the rows; even a tenth of it shows.
+    assert peak < 20 * X.nbytes
+
+
+def test_sparse_rows_stay_thin():
+    rng = np.random.default_rng(3)
+    X = sp.random_array((80, 5000), density=0.02, rng=rng, format="csr")
+    y = X[:, [7]].toarray()[:, 0] * 5.0 + 0.01 * rng.standard_normal(80)
+    model = SparseStep(0.05).fit(X, y)
+    assert_allclose(model.coef_, SparseStep(0.05).fit(X.toarray(), y).coef_, rtol=1e-7)
+    moments = Moments.from_data(X, y)
+    kept = np.flatnonzero(model.coef_)
+    dense = X[:, kept].toarray()
+    dense -= dense.mean(axis=0)
+    assert_allclose(moments.gram_block(kept), dense.T @ dense, rtol=1e-9, atol=1e-12)
