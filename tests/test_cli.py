@@ -74,7 +74,8 @@ def data(tmp_path_factory):
         X = np.column_stack([piece[name].to_numpy().astype(float) for name in NUMBERS])
         moments = Moments.from_data(X, piece["price"].to_numpy(), feature_names=NUMBERS)
         moments.save(folder / f"site-{part}.npz")
-    run(folder, "fit", "numbers.csv", "--target", "price", "--model", "model.json", "--quiet")
+    two = ["--size", "2", "--model", "model.json", "--quiet"]
+    run(folder, "fit", "numbers.csv", "--target", "price", *two)
     one_hot = ["--one-hot", "--drop", "w", "--model", "cities.json", "--quiet"]
     run(folder, "fit", "flats.csv", "--target", "price", *one_hot)
     return folder

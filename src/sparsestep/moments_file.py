@@ -4,9 +4,7 @@ Nothing in a file is executed, and a file is written completely or not at all.
 """
 
 import os
-import uuid
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparsestep.sums import Sums
 from sparsestep.thin import DenseRows
+from sparsestep.whole_file import whole_file
 
 __all__ = ["MomentsFileError", "read", "write"]
 
@@ -33,7 +32,6 @@ class _Unreadable(Exception):
 
 def write(path: str | os.PathLike[str], sums: Sums) -> None:
     """Write sums to a file of exactly this name; thin ones as their dense rows."""
-    target = Path(path)
     arrays: dict[str, Any] = {
         "format": np.array(FORMAT),
         "version": np.array(VERSION),
@@ -54,16 +52,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
     else:
         rows = sums.kept_rows()
         arrays["rows"], arrays["targets"] = rows.A, rows.y
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"The folder {target.parent} for the moments does not exist.")
-    # Not tempfile: its files are private, and moments are made to be handed on.
-    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            np.savez(file, **arrays)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path, "moments") as temporary, open(temporary, "xb") as file:
+        np.savez(file, **arrays)
 
 
 def read(path: str | os.PathLike[str]) -> Sums:
