@@ -620,7 +620,7 @@ def test_verbose_says_what_was_fitted_and_chosen(capsys):
         (SparseStep(penalty_factor=[1, 1]), "one number for each of the 3 columns"),
         (
             SparseStep(penalty_factor=[1, -1, 1]),
-            r"penalty_factor\[1\] is -1.0; it must be 0 or more",
+            r"penalty_factor\[1\] is -1.0; it must be 0, inf, or between",
         ),
         (SparseStep(penalty_factor=[1, np.nan, 1]), r"penalty_factor\[1\] is nan"),
         (SparseStep(penalty_factor=["a", 1, 1]), "penalty_factor must be numbers"),

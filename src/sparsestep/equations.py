@@ -18,6 +18,8 @@ __all__ = ["NormalEquations", "RowEquations", "Units", "copies_among_rows", "lat
 
 Array = NDArray[np.float64]
 
+# Alphas beyond this many times the sum of squares of the target, or below its inverse, are clipped.
+_FARTHEST = 1e60
 # Columns whose squared correlation is as near to 1 as the rounding of the moments are copies.
 _COPY = 1e-13
 
@@ -171,7 +173,7 @@ class Units:
             S = S / self.scale_x
             S /= self.scale_x[:, np.newaxis]
         q = q / self.scale_x / self.scale_y[:, np.newaxis]
-        return NormalEquations(S, q, self._alphas(alphas))
+        return NormalEquations(S, q, self._alphas(alphas, moments))
 
     def row_equations(self, moments: Moments, alphas: Array) -> RowEquations:
         """The equations of thin `moments` from their rows, which are copied."""
@@ -183,13 +185,23 @@ class Units:
             A, y = np.vstack([A, root * mean_x]), np.vstack([y, root * mean_y])
         A /= self.scale_x
         y = (y / self.scale_y).T
-        return RowEquations(A, y, self._alphas(alphas))
+        return RowEquations(A, y, self._alphas(alphas, moments))
 
-    def _alphas(self, alphas: Array) -> Array:
-        """Alphas over the variance of the target; none is beyond the range of floats."""
-        with np.errstate(over="ignore"):
+    def _alphas(self, alphas: Array, moments: Moments) -> Array:
+        """Alphas over the variance of the target.
+
+        Beyond 1e60 times its sum of squares, or below 1e-60 times that, an alpha is as good as at
+        these ends, where all that is computed with it stays within the range of floats.
+        """
+        squares = (
+            np.atleast_1d(moments.yty)
+            + moments.weight_sum * (np.atleast_1d(moments.mean_y) - self.mean_y) ** 2
+        )
+        size = (np.where(squares > 0, squares, 1.0) / self.scale_y**2)[:, np.newaxis]
+        with np.errstate(over="ignore", under="ignore"):
             scaled = alphas / self.scale_y[:, np.newaxis] ** 2
-        return np.minimum(scaled, np.finfo(np.float64).max)
+            least, most = size / _FARTHEST, np.minimum(size * _FARTHEST, np.finfo(np.float64).max)
+        return np.where(alphas > 0, scaled.clip(least, most), 0.0)
 
     def back(self, coefs: Array) -> tuple[Array, Array]:
         """Coefficients (n_targets, n_alphas, m) in the data's units, and their intercepts."""

@@ -32,6 +32,7 @@ from sparsestep.validation import (
     clearer,
     one_alpha,
     penalty_factors,
+    require_no_dates,
     weights,
     whole_number,
 )
@@ -184,6 +185,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X, y and weights checked, and the names of the columns noted."""
         table, names = as_table(X)
+        require_no_dates(table)
         try:
             X, y = validate_data(
                 self,
@@ -195,8 +197,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
                 y_numeric=True,
                 ensure_min_samples=2,
             )
-        except ValueError as error:
-            raise clearer(error, table, names) from error
+        except (TypeError, ValueError) as error:
+            raise clearer(error, table, y, names) from error
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._flat_y = y.ndim == 1
@@ -205,6 +207,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     def _rows(self, X: Any) -> Any:
         """New rows checked against those of `fit`."""
         table, names = as_table(X)
+        require_no_dates(table)
         fitted = getattr(self, "feature_names_in_", None)
         kinds = {"accept_sparse": ("csr", "csc", "coo"), "dtype": (np.float64, np.float32)}
         try:
@@ -216,8 +219,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
                     "give the same ones in the same order."
                 )
             return check_array(table, **kinds)
-        except ValueError as error:
-            raise clearer(error, table, names) from error
+        except (TypeError, ValueError) as error:
+            raise clearer(error, table, None, names) from error
 
     def _adopt(self, moments: Moments) -> None:
         """Note what `_validated` would have noted of the rows."""

@@ -56,8 +56,9 @@ def refine(
 ) -> tuple[Array, float, float]:
     """Coefficients and intercept of least squares on the kept columns, and the error left in them.
 
-    `point` are coefficients, intercept and alpha, `moments` those of the rows and of this target,
-    `known` the `collinearity` of the coefficients.
+    Columns that depend on each other have many; then it is the solution of least norm in the units
+    of the equations. `point` are coefficients, intercept and alpha, `moments` those of the rows and
+    of this target, `known` the `collinearity` of the coefficients.
     """
     coef, intercept, _ = point
     unrefined = coef, intercept, known.error
@@ -75,7 +76,7 @@ def refine(
         if not found[2] <= _GOOD:
             found = _by_sums(rows, *start)
     if not found[2] <= _GOOD and size <= _LARGEST:
-        found = _by_rows(rows, *start) or found
+        found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
     if not found[2] < known.error * (1.0 + known.offset):
         return unrefined
     result = np.zeros_like(coef)
@@ -102,8 +103,9 @@ def _is_least_squares(
     scale = units.scale_x[known.inside] / units.scale_y
     b = coef[known.inside] * scale
     factor = np.ones_like(coef) if settings.penalty_factor is None else settings.penalty_factor
-    alphas = alpha / units.scale_y**2 * factor[known.inside]
-    d = alphas * weights(b, float(settings.schedule.gammas()[-1]))
+    with np.errstate(over="ignore"):
+        alphas = alpha / units.scale_y**2 * factor[known.inside]
+        d = alphas * weights(b, float(settings.schedule.gammas()[-1]))
     if known.rcond == 0:
         return not d.any()
     of_x = units.scale_x[known.inside]
@@ -278,3 +280,19 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
         return change, of_mean - float(rows.centre @ change)
 
     return _improved(step, b, intercept)
+
+
+def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[Array, float, float]:
+    """Of all least-squares solutions the one of least norm, in the units of the equations."""
+    X, y, w = rows.block(0, rows.table.n)
+    root = np.ones(len(y)) if w is None else np.sqrt(w)
+    units = Units.of(
+        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
+    )
+    scale = units.scale_x[rows.known.inside] / rows.unit_x
+    mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
+    Z = (X - rows.centre) / scale * root[:, np.newaxis]
+    b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
+    b /= scale
+    intercept = mean_y - float(rows.centre @ b)
+    return b, intercept, _EPS * float(singular[0] / singular[max(rank - 1, 0)])

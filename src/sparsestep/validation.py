@@ -14,11 +14,15 @@ __all__ = [
     "clearer",
     "one_alpha",
     "penalty_factors",
+    "require_no_dates",
     "weights",
     "whole_number",
 ]
 
 Array = NDArray[np.float64]
+
+# Smaller factors are as good as 0, and larger ones than their inverse as good as infinity.
+_LEAST_FACTOR = 1e-30
 
 
 def as_table(X: Any) -> tuple[Any, list[str] | None]:
@@ -61,28 +65,76 @@ def _not_numbers(name: Any, kind: Any) -> str:
     )
 
 
-def clearer(error: Exception, X: Any, names: Any) -> Exception:
+def require_no_dates(X: Any) -> None:
+    """Refuse dates, which NumPy would quietly turn into days or nanoseconds since 1970."""
+    if hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        for name, kind in zip(X.columns, X.dtypes, strict=True):
+            if getattr(kind, "kind", "") in ("m", "M"):
+                raise ValueError(_not_numbers(name, kind))
+    elif getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(f"X has type {X.dtype}; turn dates into numbers first.")
+
+
+def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
     """The same error naming the column and the row, where they can be found."""
+    words = str(error)
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         names = X.columns
         for name, column in X.items():
-            try:
-                np.asarray(column, dtype=np.float64)
-            except (TypeError, ValueError):
+            if not _is_numeric(column):
                 return ValueError(_not_numbers(name, column.dtype))
-    if "contains NaN" not in str(error) and "contains infinity" not in str(error):
+    if words.startswith("Complex data"):
+        what, kind = (
+            ("X", np.asarray(X).dtype) if np.iscomplexobj(X) else ("y", np.asarray(y).dtype)
+        )
+        return ValueError(f"{words.splitlines()[0]}: {what} has type {kind}; give real numbers.")
+    if words.startswith("Expected 2D array, got 1D array"):
+        return ValueError(
+            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) if it is "
+            "one column, X.reshape(1, -1) if it is one row."
+        )
+    if words.startswith(("could not convert string", "float() argument")):
+        words = words.replace("np.str_(", "").replace("')", "'")
+        what = "y is not numbers" if _is_numeric(X) else "X is not a table of numbers"
+        return ValueError(f"{what}: {words}.")
+    if words.startswith(("Input X contains", "Input y contains")):
+        return _with_place(error, X if words[6] == "X" else y, words[6], names)
+    return error
+
+
+def _is_numeric(X: Any) -> bool:
+    """Whether the values can be read as numbers."""
+    try:
+        np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _with_place(error: Exception, values: Any, what: str, names: Any) -> Exception:
+    """The error for a value that is not finite, with its row and column."""
+    if hasattr(values, "tocoo"):
+        entries = values.tocoo()
+        bad = np.flatnonzero(~np.isfinite(entries.data))
+        first = bad[np.lexsort((entries.col[bad], entries.row[bad]))[:1]]
+        places = np.column_stack([entries.row[first], entries.col[first]])
+        found = entries.data[first]
+    else:
+        array = np.asarray(values, dtype=np.float64)
+        places = np.argwhere(~np.isfinite(array))[:1]
+        found = array[tuple(places.T)]
+    if not len(places) or places.shape[1] > 2:
         return error
-    if not hasattr(X, "shape") or hasattr(X, "nnz") or len(X.shape) != 2:
-        return error
-    values = np.asarray(X, dtype=np.float64)
-    bad = np.argwhere(~np.isfinite(values))
-    if not len(bad):
-        return error
-    i, j = (int(index) for index in bad[0])
-    what = "NaN" if np.isnan(values[i, j]) else "infinity"
-    where = f"column {j}" if names is None else f"column {names[j]!r}"
+    row, *column = (int(index) for index in places[0])
+    where = f"row {row}"
+    if column and (what == "X" or values.shape[1] > 1):
+        name = f"column {column[0]}"
+        if names is not None and what == "X":
+            name = f"column {names[column[0]]!r}"
+        where += f" of {name}"
+    word = "NaN" if np.isnan(found[0]) else "infinity"
     return ValueError(
-        f"Input X contains {what}, first in row {i} of {where}; remove such rows or fill them in."
+        f"Input {what} contains {word}, first in {where}; remove such rows or fill them in."
     )
 
 
@@ -120,10 +172,12 @@ def penalty_factors(given: Any, m: int) -> Array | None:
             f"penalty_factor must have one number for each of the {m} columns; "
             f"its shape is {factor.shape}."
         )
-    wrong = np.flatnonzero(~(factor >= 0))
+    usual = (factor >= _LEAST_FACTOR) & (factor <= 1.0 / _LEAST_FACTOR)
+    wrong = np.flatnonzero(~(usual | (factor == 0) | (factor == np.inf)))
     if len(wrong):
         raise ValueError(
-            f"penalty_factor[{wrong[0]}] is {factor[wrong[0]]}; it must be 0 or more, or inf."
+            f"penalty_factor[{wrong[0]}] is {factor[wrong[0]]}; it must be 0, inf, or between "
+            f"{_LEAST_FACTOR:g} and {1.0 / _LEAST_FACTOR:g}."
         )
     return factor
 
