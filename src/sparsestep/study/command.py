@@ -34,7 +34,7 @@ def study(
     grid : {"paper", "own"}, default="paper"
         The 101 lambdas of the paper for every method, or 101 down from each method's own largest.
     jobs : int, optional
-        Processes; by default as many as there are cores. Each takes up to 0.7 GB.
+        Processes; by default as many as there are cores. Each takes up to 0.8 GB.
     out : Path, default="study"
         Folder for everything that is written.
     extras : bool, default=False
