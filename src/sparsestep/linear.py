@@ -236,31 +236,32 @@ class _Systems:
         return b, error, gave_up
 
     def directly(self) -> Array:
-        """Solve each system by a factorization, scaled to a unit diagonal because d may be huge.
+        """Solve each system by a factorization.
 
+        As huge as a d may be, Cholesky's errors are those of the matrix scaled to a unit diagonal.
         NaN where some d is beyond the range of floats.
         """
         finite = np.isfinite(self.d).all(axis=1, keepdims=True)
         d = np.where(finite, self.d, 0.0).astype(np.float64)
-        scale = 1.0 / np.sqrt(1.0 + d)
-        right = scale * self.q
-        out = np.empty_like(right)
+        q = self.q.astype(np.float64, copy=False)
+        out = np.empty_like(q)
         m = d.shape[1]
         stack = max(1, _STACK_BYTES // (8 * m * m))
+        alone = self.family.map is map
 
         def solve_from(low: int) -> None:
-            some = slice(low, low + stack)
-            A = self.family.S[self.gram[some]]
-            A *= scale[some, :, np.newaxis]
-            A *= scale[some, np.newaxis, :]
-            A[:, range(m), range(m)] = 1.0
-            # NumPy's Cholesky lets other threads run meanwhile; SciPy's posv does not.
+            A = self.family.S[self.gram[low : low + stack]]
+            A.reshape(len(A), -1)[:, :: m + 1] += d[low : low + stack]
+            if alone:
+                for row, matrix in enumerate(A, start=low):
+                    out[row] = _posv(matrix, q[row])
+                return
+            # Slower, but unlike SciPy's posv NumPy's Cholesky lets other threads run meanwhile.
             for row, factor in enumerate(np.linalg.cholesky(A), start=low):
-                out[row] = lapack.dpotrs(factor.T, right[row], lower=False)[0]
+                out[row] = lapack.dpotrs(factor.T, q[row], lower=False)[0]
 
         for _ in self.family.map(solve_from, range(0, len(d), stack)):
             pass
-        out *= scale
         return np.where(finite, out, np.nan)
 
     def damping(self) -> Floats:
