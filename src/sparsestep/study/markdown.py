@@ -117,7 +117,9 @@ def _methods(summary: dict[str, Any]) -> list[str]:
             "best lambda smallest",
             "largest",
             "worst violation of optimality",
+            "fits per data set",
             "ms per fit",
+            "s in all",
         ],
         [
             [
@@ -136,6 +138,7 @@ def _methods(summary: dict[str, Any]) -> list[str]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table; bars in the text would end a cell."""
+    assert all(len(row) == len(head) for row in rows)
     return [
         f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
         for cells in (head, ["---"] * len(head), *rows)
