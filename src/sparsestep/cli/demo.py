@@ -46,7 +46,7 @@ def demo(
     screen.say(f"Diabetes: {len(y)} patients, {X.shape[1]} candidate variables", style="bold")
     began = perf_counter()
     table = pa.table(dict(zip(names, X.T, strict=True)))
-    model = SparseStepCV(rule="1se", n_jobs=-1).fit(table, y)
+    model = SparseStepCV(rule="1se").fit(table, y)
     seconds = perf_counter() - began
     began = perf_counter()
     lasso = LassoCV(cv=10, alphas=101, max_iter=50_000, n_jobs=-1).fit(X, y)

@@ -1,6 +1,5 @@
 """`sparsestep fit`: a table to a model."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -169,7 +168,7 @@ def alphas_given(text: str) -> int | NDArray[np.float64]:
 
 def settings_of(polish: bool) -> Settings:
     """How to fit."""
-    return Settings(polish="swap" if polish else None, n_jobs=os.cpu_count() or 1)
+    return Settings(polish="swap" if polish else None)
 
 
 def _parameters(settings: Settings) -> dict[str, Any]:
