@@ -113,9 +113,11 @@ def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
     order = np.argsort(along, kind="stable")
     order = order[length[order] > 0]
     apart = np.diff(along[order]) > 2 * np.sqrt(_COPY) * np.linalg.norm(direction)
+    ends = np.concatenate([[0], np.flatnonzero(apart) + 1, [len(order)]])
     copies = np.zeros(A.shape[1], dtype=bool)
-    for group in np.split(order, np.flatnonzero(apart) + 1):
-        rest = group[np.argsort(rank[group])] if len(group) > 1 else group[:0]
+    for k in np.flatnonzero(np.diff(ends) > 1):
+        group = order[ends[k] : ends[k + 1]]
+        rest = group[np.argsort(rank[group])]
         while len(rest) > 1:
             cosine = (A[:, rest[0]] * inverse[rest[0]]) @ (A[:, rest] * inverse[rest])
             alike = np.abs(cosine) >= 1.0 - _COPY

@@ -229,7 +229,7 @@ def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
         fits = fit_alphas([moments], alphas, settings)[0]
         return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
 
-    return alpha_grid(sizes, scale.guess, scale.full, n_alphas, wide=moments.is_thin)
+    return alpha_grid(sizes, scale.guess, scale.full, n_alphas, wide=scale.wide)
 
 
 def fit_every_size(
@@ -237,8 +237,8 @@ def fit_every_size(
 ) -> tuple[Fits, list[int]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
-    For one target. Variables without a penalty count, though there is no choice about them. With
-    fewer rows than columns no size above `largest` is looked for.
+    For one target. Variables without a penalty count, though there is no choice about them. In
+    wide data no size above `largest` is looked for.
     """
     scale = _Scale.of(moments, settings, largest)
     rounds: list[Fits] = []
@@ -247,7 +247,7 @@ def fit_every_size(
         rounds.append(fit_alphas([moments], alphas, settings)[0])
         return rounds[-1].n_nonzero - scale.always
 
-    _, missing = every_size(sizes, scale.guess, scale.full, wide=moments.is_thin)
+    _, missing = every_size(sizes, scale.guess, scale.full, wide=scale.wide)
     found = Fits(
         np.concatenate([fits.alphas for fits in rounds], axis=1),
         np.concatenate([fits.coefs for fits in rounds], axis=1),
@@ -271,16 +271,19 @@ class _Scale:
     guess : ndarray of shape (n_targets,)
         The largest drop of the residual sum of squares by one variable.
     full : int
-        How many penalized variables a model may have: no more than the rows can tell apart; with
-        fewer rows than columns half as many, unless more are asked for. Chosen among so many
-        columns, more than that would explain any target.
+        How many penalized variables a model may have: no more than the rows can tell apart; of
+        wide data half as many, unless more are asked for. Chosen among so many columns, more than
+        that would explain any target.
     always : int
         How many variables have no penalty, and are in every model.
+    wide : bool
+        Whether there are at least twice as many columns as the rows can tell apart.
     """
 
     guess: Array
     full: int
     always: int
+    wide: bool = False
 
     @classmethod
     def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
@@ -299,8 +302,12 @@ class _Scale:
         drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
         guess = drop * units.scale_y**2
         rank = moments.n_samples - settings.fit_intercept - always
-        full = min(int(np.count_nonzero(used)), max(rank, 0))
-        if moments.is_thin:
+        if isinstance(equations, RowEquations):
+            # Counted, because a row in two copies tells no more apart than one of twice the weight.
+            rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
+        full = min(int(np.count_nonzero(used)), max(int(rank), 0))
+        wide = moments.is_thin and 2 * rank <= np.count_nonzero(used)
+        if wide:
             full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
-        return cls(guess, full, always)
+        return cls(guess, full, always, wide)

@@ -248,23 +248,20 @@ def _anneal(
             square /= size
             rows.error += square
             steps += 1
-        stays = size > rules.in_ratio
-        stays &= pull < rules.in_weight
-        open_ = size >= rules.out_ratio / schedule.gamma_step
-        open_ &= ~stays
-        risk = open_ & ~(rows.error < _DOUBT)
-        risk &= pull * size * size > 0.0125
-        lost = risk.any(axis=1) | ~np.isfinite(left)
-        done = ~open_.any(axis=1) & ~lost
+        stays, open_, risk = _decided(size, excess, pull, rows.error, schedule, rules)
+        lost = risk | ~np.isfinite(left)
+        done = ~open_ & ~lost
         ready = np.flatnonzero(done)
         if len(ready):
             coefs, done[ready] = _finish(columns, rows.take(ready), stays[ready], schedule, rules)
             found[rows.slot[done]] = coefs[done[ready]]
         last = (rows.at == len(gammas) - 1) & ~done
-        # Here the coefficients themselves are the answer, to the last digits asked for.
-        seen = size * gamma[:, np.newaxis] > 0.5 * schedule.epsilon * rows.unit[:, np.newaxis]
-        lost |= last & np.any(seen & ~(rows.error < _ALL_DIGITS), axis=1)
-        found[rows.slot[last]] = rows.ratio[last] * gamma[last, np.newaxis]
+        for row in np.flatnonzero(last):
+            # Here the coefficients themselves are the answer, to the last digits asked for.
+            b = rows.ratio[row] * gamma[row]
+            seen = np.abs(b) > 0.5 * schedule.epsilon * rows.unit[row]
+            lost[row] |= np.any(seen & ~(rows.error[row] < _ALL_DIGITS))
+            found[rows.slot[row]] = b
         doubtful[rows.slot[lost]] = True
         out = done | lost | last
         if out.any():
@@ -272,6 +269,24 @@ def _anneal(
         rows.at = rows.at + 1
         rows.ratio *= dtype.type(schedule.gamma_step)
     return found, doubtful, steps
+
+
+def _decided(
+    size: Floats, c: Floats, pull: Floats, error: Floats, schedule: Schedule, rules: Rules
+) -> tuple[Mask, Mask, Mask]:
+    """Which coefficients stay in, which rows have undecided ones, and which of these carry doubt.
+
+    The pulls, 1 / (1 + tau c), are those of the c of the last step, and not yet of its outcome.
+    """
+    which = np.nonzero(~(size < rules.out_ratio / schedule.gamma_step))
+    r, before = size[which], pull[which]
+    now = before / (before + (1 - before) * (1 + r * r) ** 2 / c[which])
+    inside = (r > rules.in_ratio) & (now < rules.in_weight)
+    risk = ~inside & (now * r * r > 0.0125) & ~(error[which] < _DOUBT)
+    stays = np.zeros(size.shape, dtype=bool)
+    stays[which] = inside
+    rows = np.arange(len(size))
+    return stays, np.isin(rows, which[0][~inside]), np.isin(rows, which[0][risk])
 
 
 def _finish(
@@ -303,6 +318,9 @@ def _finish(
         size = np.abs(b * lean)
         d = rows.alpha[row] * last[row] ** 2 * lean**2 / size**4
         good[row] = np.all(size > 0.5 * rules.in_ratio * gamma[row])
+        # What is still on its way is not decided.
+        change = rows.ratio[row, inside] * gamma[row] / (b * lean)
+        good[row] &= np.all((change > 0.5) & (change < 2))
         good[row] &= np.all(d * np.sum(inverse**2, axis=1) < 1e-5)
         b -= inverse @ (inverse.T @ (d * b) + Q.T @ (w[row] * columns.e * residual[row]))
         coefs[row, inside] = b * lean
