@@ -189,3 +189,16 @@ def test_a_path_draws_itself():
     display = path.plot(alpha=path.alphas[3])
     assert isinstance(path, Path) and display.alpha == path.alphas[3]
     assert_array_equal(display.coefs, path.coefs)
+
+
+def test_a_grid_ends_where_dependent_columns_let_no_more_in():
+    rng = np.random.default_rng(0)
+    groups = np.eye(4)[rng.integers(0, 4, 300)]
+    X = np.concatenate([rng.standard_normal((300, 6)), groups], axis=1)
+    y = 2 * X[:, 0] + 1.5 * X[:, 7] + rng.standard_normal(300)
+    path = sparsestep_path(X, y)
+    # Indicators of all groups add up to the intercept's column: 9 of 10 are independent.
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] == path.n_nonzero.max() == 9
+    every = sparsestep_path(X, y, alphas="sizes")
+    assert every.n_nonzero.tolist() == list(range(10))
+    assert every.missing_sizes == ()

@@ -10,11 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sparsestep.moments import Moments
 from sparsestep.table import column_name
 
-__all__ = ["NormalEquations", "RowEquations", "Units", "copies_among_rows", "later_copies"]
+__all__ = [
+    "NormalEquations",
+    "RowEquations",
+    "Units",
+    "copies_among_rows",
+    "independent_columns",
+    "later_copies",
+]
 
 Array = NDArray[np.float64]
 
@@ -22,6 +30,8 @@ Array = NDArray[np.float64]
 _FARTHEST = 1e60
 # Columns whose squared correlation is as near to 1 as the rounding of the moments are copies.
 _COPY = 1e-13
+# A column of unit length that keeps this much beside those before it depends on none of them.
+_CLEARLY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,18 @@ class RowEquations:
     def q(self) -> Array:
         """``A'y`` of each target, (n_targets, m)."""
         return self.y @ self.A
+
+
+def independent_columns(S: Array) -> int:
+    """How many columns are independent but for rounding, by the Gram matrix `S`."""
+    length = np.sqrt(np.diag(S))
+    used = length > 0
+    scaled = S[np.ix_(used, used)] / length[used] / length[used, np.newaxis]
+    factor, failed = lapack.dpotrf(scaled, lower=True)
+    if not failed and np.all(np.diag(factor) > _CLEARLY):
+        return len(scaled)
+    negligible = 10 * len(scaled) * np.finfo(np.float64).eps
+    return int(np.count_nonzero(np.linalg.eigvalsh(scaled) > negligible))
 
 
 def later_copies(S: Array) -> NDArray[np.bool_]:

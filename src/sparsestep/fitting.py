@@ -13,6 +13,7 @@ from sparsestep.equations import (
     RowEquations,
     Units,
     copies_among_rows,
+    independent_columns,
     later_copies,
 )
 from sparsestep.grid import alpha_grid, every_size
@@ -305,8 +306,10 @@ class _Scale:
         if isinstance(equations, RowEquations):
             # Counted, because a row in two copies tells no more apart than one of twice the weight.
             rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
+        else:
+            rank = min(rank, independent_columns(equations.S) - always)
         full = min(int(np.count_nonzero(used)), max(int(rank), 0))
-        wide = moments.is_thin and 2 * rank <= np.count_nonzero(used)
+        wide = moments.is_thin and bool(2 * rank <= np.count_nonzero(used))
         if wide:
             full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)

@@ -31,6 +31,7 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[Any]
 Index = NDArray[np.intp]
 
+_EPS = np.finfo(np.float64).eps
 # Below this reciprocal condition number single precision is too coarse to iterate in ...
 _SINGLE = 1e-6
 # ... and below this the inverse is of no use at all.
@@ -137,8 +138,7 @@ class GramFamily:
             Estimated errors of the solution.
         """
         if not self.invertible:
-            for row, k in enumerate(gram):
-                b[row] = ridge(self.S[k], d[row], q[row])
+            b[:] = _Systems(self, True, gram, d, q, ols).carefully()
             return np.zeros_like(b)
         error = np.zeros_like(b)
         seen_by_dual = np.count_nonzero(d > self.tau[gram], axis=1)
@@ -263,6 +263,21 @@ class _Systems:
         for _ in self.family.map(solve_from, range(0, len(d), stack)):
             pass
         return np.where(finite, out, np.nan)
+
+    def carefully(self) -> Array:
+        """Solve each system by a factorization, or by `ridge` if it is singular to rounding."""
+        m = self.d.shape[1]
+        A = np.empty((m, m))
+        out = np.empty_like(self.q)
+        for row, (k, d, q) in enumerate(zip(self.gram, self.d, self.q, strict=True)):
+            np.copyto(A, self.family.S[k])
+            A.ravel()[:: m + 1] += d
+            factor, solution, failed = lapack.dposv(A.T, q, lower=True, overwrite_a=True)
+            # The factor's diagonal, squared, is what each column keeps beside those before it.
+            if failed or not np.all(np.diagonal(factor) ** 2 > m * _EPS * (1.0 + d)):
+                solution = ridge(self.family.S[k], d, q)
+            out[row] = solution
+        return out
 
     def damping(self) -> Floats:
         """Inverse of the operator's diagonal: the preconditioner."""

@@ -174,7 +174,7 @@ def ridge(
     negligible = len(q) * np.finfo(np.float64).eps
     factor, failed = linalg.lapack.dpotrf(A, lower=True)
     if not failed and np.all(np.diag(factor) ** 2 > negligible):
-        b = scale * linalg.cho_solve((factor, True), scale * q)
+        b = scale * linalg.cho_solve((factor, True), scale * q, check_finite=False)
         return b
 
     # Along the null space of A the data say nothing and d is lost to rounding in A, yet d still
