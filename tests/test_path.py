@@ -81,15 +81,12 @@ def test_grid_of_a_target_that_nothing_explains():
         assert np.all(np.diff(path.alphas) < 0)
 
 
-def test_with_more_columns_than_rows_a_grid_ends_at_half_as_many_variables_as_rows():
+def test_a_grid_ends_where_the_rows_can_tell_no_more_variables_apart():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 20)), rng.standard_normal(12)
     path = sparsestep_path(X, y, alphas=10)
-    assert path.n_nonzero[0] == 0 and 6 <= path.n_nonzero[-1] < 12
-    # Smaller alphas explain everything, with as many variables as the rows can tell apart.
-    path = sparsestep_path(X, y, alphas=path.alphas[-1] * 10.0 ** -np.arange(6))
-    assert path.n_nonzero[-1] == 11
-    assert path.rss[-1] < 1e-12 * path.rss[0]
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= 11
+    assert path.rss[-1] < 1e-12 * path.rss[0] < path.rss[-2]
 
 
 def test_settings_that_never_give_a_null_model_end_the_climb():
