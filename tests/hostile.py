@@ -613,7 +613,7 @@ for params, message in (
     ),
     (
         {"gamma_0": 1e300},
-        "gamma_0 must be at most 1e+75 and gamma_stop at least 1e-75; got gamma_0=1e+300 and "
+        "gamma_0 must be at most 1e+30 and gamma_stop at least 1e-30; got gamma_0=1e+300 and "
         "gamma_stop=1e-08.",
     ),
     ({"gamma_step": 1}, "gamma_step must be greater than 1; got 1.0."),

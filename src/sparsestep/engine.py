@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sparsestep.equations import NormalEquations
 from sparsestep.linear import GramFamily, by_gram
@@ -138,8 +139,8 @@ def _solve_block(
     for rules in (BOLD, CAREFUL):
         if len(todo.slot):
             rows = _enter(todo, family, gammas, rules)
-            ended, support, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
-            doubtful |= _finish(family, todo, support, ended, gammas, schedule, back, rules)
+            end, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
+            doubtful |= _finish(family, todo, end, gammas, schedule, back, rules)
             b[todo.slot[~doubtful]] = todo.b[~doubtful]
             todo = todo.take(doubtful)
             steps = max(steps, taken)
@@ -245,17 +246,28 @@ def _longest_ridge(rows: _Rows, family: GramFamily) -> Array:
     return np.where(alike, found, np.inf)
 
 
+@dataclass
+class _End:
+    """How rows ended: where in the schedule, which coefficients are in, and their values."""
+
+    at: Index
+    support: Mask
+    b: Array
+
+
 def _anneal(
     family: GramFamily, rows: _Rows, gammas: Array, schedule: Schedule, rules: Rules
-) -> tuple[Index, Mask, Mask, int]:
+) -> tuple["_End", Mask, int]:
     """Follow the loop until each row is decided.
 
-    Returns where in `gammas` each row ended, which coefficients are in, which rows are in doubt,
-    and the number of steps.
+    Returns how each row ended, which rows are in doubt, and the number of steps.
     """
     dtype = rows.q.dtype
-    ended = np.zeros(len(rows.slot), dtype=np.intp)
-    support = np.zeros(rows.q.shape, dtype=bool)
+    end = _End(
+        at=np.zeros(len(rows.slot), dtype=np.intp),
+        support=np.zeros(rows.q.shape, dtype=bool),
+        b=np.zeros(rows.q.shape),
+    )
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     rounding = 4 * np.finfo(dtype).eps
     start = rows.at
@@ -315,10 +327,11 @@ def _anneal(
         doubtful[rows.slot[late & ~done]] = True
         out = done | late
         if out.any():
-            ended[rows.slot[out]], support[rows.slot[out]] = rows.at[out], stays[out]
+            which = rows.slot[out]
+            end.at[which], end.support[which], end.b[which] = rows.at[out], stays[out], rows.b[out]
             rows, d_before = rows.take(~out), d_before[~out]
         rows.at = rows.at + 1
-    return ended, support, doubtful, schedule.t_max * int((ended - start + 1).max(initial=0))
+    return end, doubtful, schedule.t_max * int((end.at - start + 1).max(initial=0))
 
 
 def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
@@ -340,8 +353,7 @@ def _weight(b: Floats, total: Floats, pull: Floats) -> Floats:
 def _finish(
     family: GramFamily,
     rows: _Rows,
-    support: Mask,
-    ended: Index,
+    end: _End,
     gammas: Array,
     schedule: Schedule,
     back: Array,
@@ -353,6 +365,7 @@ def _finish(
     that is out below the gamma it was decided at, and each that is in above. Where the last gamma
     is not yet nil beside the coefficients, the loop's last step is taken from there.
     """
+    support = end.support
     rows.b = np.empty_like(rows.q)
     solved: dict[tuple[int, bytes, bytes], Array] = {}
     for row, k in enumerate(rows.gram):
@@ -364,11 +377,15 @@ def _finish(
     residual = by_gram(rows.gram, rows.b, family.S)
     np.subtract(rows.q, residual, out=residual)
     np.abs(residual, out=residual)
-    width = (gammas[ended] ** 2)[:, np.newaxis] * rows.unit
+    width = (gammas[end.at] ** 2)[:, np.newaxis] * rows.unit
     b2 = rows.b**2
     leaves = b2 < 0.25 * rules.in_ratio**2 * width
     returns = residual * np.sqrt(width) > 0.5 * (width + rows.alpha)
     contradicted = np.where(support, leaves, returns)
+    if not family.invertible:
+        # What nearly collinear columns leave of each other was guessed; now it can be looked at.
+        pulled = rows.alpha * width / (end.b**2 + width) ** 2
+        contradicted |= support & (pulled > rules.in_weight * _left(family, rows.gram, support))
 
     last = gammas[-1] ** 2 * rows.unit
     pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
@@ -382,6 +399,22 @@ def _finish(
         rows.b[more] = _last_step(family, rows.take(more), last[more])
         doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
     return doubtful
+
+
+def _left(family: GramFamily, gram: Index, support: Mask) -> Array:
+    """What the other columns of its support leave of each column: ``1 / diag(S_AA^-1)``."""
+    left = np.zeros(support.shape)
+    seen: dict[tuple[int, bytes], Array] = {}
+    for row, k in enumerate(gram):
+        inside = np.flatnonzero(support[row])
+        key = (int(k), support[row].tobytes())
+        if len(inside) and key not in seen:
+            factor, failed = lapack.dpotrf(family.S[k][np.ix_(inside, inside)], lower=True)
+            inverse = None if failed else lapack.dpotri(factor, lower=True)[0]
+            seen[key] = np.zeros(len(inside)) if inverse is None else 1.0 / np.diag(inverse)
+        if len(inside):
+            left[row, inside] = seen[key]
+    return left
 
 
 def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:

@@ -202,7 +202,7 @@ class Units:
     def row_equations(self, moments: Moments, alphas: Array) -> RowEquations:
         """The equations of thin `moments` from their rows, which are copied."""
         A, y = moments.compress()
-        y = y.reshape(len(A), -1)
+        y = y.reshape(len(A), np.size(moments.mean_y))
         mean_x, mean_y = moments.mean_x - self.mean_x, np.atleast_1d(moments.mean_y) - self.mean_y
         if mean_x.any() or mean_y.any():
             root = np.sqrt(moments.weight_sum)

@@ -126,6 +126,14 @@ def _from_archive(archive: Any) -> Sums:
         raise _Unreadable("is damaged: its counts contradict each other")
     if xtx is not None and not np.array_equal(np.diagonal(xtx), sums.diag):
         raise _Unreadable("is damaged: diag is not the diagonal of xtx")
+    if pieces is not None and not _belongs(pieces[0], sums):
+        raise _Unreadable("is damaged: its sums of squares are not those of its rows")
     if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
         raise _Unreadable("is damaged: a sum of squares is negative")
     return sums
+
+
+def _belongs(rows: DenseRows, sums: Sums) -> bool:
+    """Whether thin sums have the squares of their rows, but for rounding."""
+    pairs = ((rows.A, sums.diag), (rows.y, sums.yty))
+    return all(np.allclose(np.einsum("ij,ij->j", a, a), s, rtol=1e-3, atol=0) for a, s in pairs)

@@ -75,7 +75,7 @@ def polish_support(S: Array | RowGram, q: Array, prices: Array, support: Mask) -
     worth_while = 1e-12 * np.max(q**2 / np.where(size > 0, size, 1.0), initial=0.0)
     support = (support | (prices == 0)) & np.isfinite(prices) & (size > 0)
     own = _independent(gram, prices, support)
-    forward = _forward(gram, q, prices, worth_while)
+    forward = _independent(gram, prices, _forward(gram, q, prices, worth_while))
     ends = [_search(gram, q, prices, start, worth_while) for start in (own, forward)]
     # With least squares on the support the residual sum of squares is y'y - b'q.
     values = [prices[coef != 0].sum() - coef @ q for coef in ends]
@@ -109,12 +109,17 @@ def _forward(S: Gram, q: Array, prices: Array, worth_while: float) -> Mask:
 def _search(S: Gram, q: Array, prices: Array, support: Mask, worth_while: float) -> Array:
     """Coefficients at the end of the moves from `support`, whose columns are independent."""
     size = S.diag
-    support = support.copy()
+    support = before = support.copy()
     # Each move lowers the objective, so no support comes twice; the bound is for rounding's sake.
     for _ in range(10 * len(q) + 10):
         inside = np.flatnonzero(support)
         outside = np.flatnonzero(~support & np.isfinite(prices) & (size > 0))
-        b, V = _fit(S, q, inside)
+        fitted = _fit(S, q, inside)
+        if fitted is None:
+            # Beside nearly collinear columns rounding can make a move look better than it is.
+            support = before
+            break
+        b, V = fitted
         cross = S.block(inside, outside)
         U = V @ cross
         r = q[outside] - b @ cross
@@ -131,6 +136,7 @@ def _search(S: Gram, q: Array, prices: Array, support: Mask, worth_while: float)
         best = [moves.min(initial=np.inf) for moves in (add, drop, swap)]
         if not min(best) < -worth_while:
             break
+        before, support = support, support.copy()
         if best[0] <= min(best):
             support[outside[np.argmin(add)]] = True
         elif best[1] <= min(best):
@@ -139,7 +145,9 @@ def _search(S: Gram, q: Array, prices: Array, support: Mask, worth_while: float)
             i, j = np.unravel_index(np.argmin(swap), swap.shape)
             support[inside[i]], support[outside[j]] = False, True
     coef = np.zeros_like(q)
-    coef[support] = _fit(S, q, np.flatnonzero(support))[0]
+    fitted = _fit(S, q, np.flatnonzero(support))
+    assert fitted is not None
+    coef[support] = fitted[0]
     return coef
 
 
@@ -171,12 +179,13 @@ def _independent(S: Gram, prices: Array, support: Mask) -> Mask:
     return out
 
 
-def _fit(S: Gram, q: Array, inside: Index) -> tuple[Array, Array]:
-    """Least squares on independent columns, and the inverse of their Gram matrix."""
+def _fit(S: Gram, q: Array, inside: Index) -> tuple[Array, Array] | None:
+    """Least squares on some columns, and the inverse of their Gram matrix, if it has one."""
     if not len(inside):
         return np.zeros(0), np.zeros((0, 0))
     factor, failed = lapack.dpotrf(S.block(inside, inside), lower=True, clean=True)
-    assert not failed
+    if failed:
+        return None
     V: Array = lapack.dpotri(factor, lower=True)[0]
     V += np.tril(V, -1).T
     b, _ = lapack.dpotrs(factor, q[inside], lower=True)

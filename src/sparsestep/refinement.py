@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 # Errors of the normal equations up to this size are not worth another look at the rows.
 _GOOD = 1e-11
+_LAST_DIGITS = 1e-13
 # Below this reciprocal condition number of the normal equations the rows are factorized.
 _HOPELESS = 1e-13
 # Shares of a coefficient up to this size that a penalty takes cannot be seen.
@@ -74,7 +75,7 @@ def refine(
         if size > _BLOCK:
             found = _in_doubles(rows, *start)
         if not found[2] <= _GOOD:
-            found = _by_sums(rows, *start)
+            found = _by_sums(rows, *(found[:2] if found[2] < known.error else start))
     if not found[2] <= _GOOD and size <= _LARGEST:
         found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
     if not found[2] < known.error * (1.0 + known.offset):
@@ -242,7 +243,9 @@ def _by_sums(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
         change = rows.solve(g[0])
         return change, rows.of_intercept(float(g0[0]), change)
 
-    return _improved(step, b, intercept)
+    # A round on a large table for the very last digit is not worth its time.
+    large = rows.table.n_active * len(b) > _BLOCK
+    return _improved(step, b, intercept, enough=_LAST_DIGITS if large else 0.0)
 
 
 def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float] | None:

@@ -15,8 +15,8 @@ __all__ = ["BOLD", "CAREFUL", "Rules", "Schedule", "decided", "late_start"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Fourth powers of the widths must be numbers.
-_WIDEST = 1e75
+# Beyond these the fourth powers of the widths, over or under penalties, may not be numbers.
+_NARROWEST, _WIDEST = 1e-30, 1e30
 # More widths than this are a mistake in the settings, and would seem to never end.
 _MOST_WIDTHS = 10_000
 
@@ -43,9 +43,9 @@ class Schedule:
                 "gamma_stop must be positive and less than gamma_0; "
                 f"got gamma_stop={self.gamma_stop!r} and gamma_0={self.gamma_0!r}."
             )
-        if self.gamma_0 > _WIDEST or self.gamma_stop < 1.0 / _WIDEST:
+        if self.gamma_0 > _WIDEST or self.gamma_stop < _NARROWEST:
             raise ValueError(
-                f"gamma_0 must be at most {_WIDEST:g} and gamma_stop at least {1.0 / _WIDEST:g}; "
+                f"gamma_0 must be at most {_WIDEST:g} and gamma_stop at least {_NARROWEST:g}; "
                 f"got gamma_0={self.gamma_0!r} and gamma_stop={self.gamma_stop!r}."
             )
         widths = np.log(self.gamma_0 / self.gamma_stop) / np.log(self.gamma_step)

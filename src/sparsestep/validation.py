@@ -21,8 +21,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Smaller factors are as good as 0, and larger ones than their inverse as good as infinity.
-_LEAST_FACTOR = 1e-30
+# Smaller factors are as good as 0, larger ones as good as infinity.
+_LEAST_FACTOR, _MOST_FACTOR = 1e-30, 1e30
 
 
 def as_table(X: Any) -> tuple[Any, list[str] | None]:
@@ -172,12 +172,12 @@ def penalty_factors(given: Any, m: int) -> Array | None:
             f"penalty_factor must have one number for each of the {m} columns; "
             f"its shape is {factor.shape}."
         )
-    usual = (factor >= _LEAST_FACTOR) & (factor <= 1.0 / _LEAST_FACTOR)
+    usual = (factor >= _LEAST_FACTOR) & (factor <= _MOST_FACTOR)
     wrong = np.flatnonzero(~(usual | (factor == 0) | (factor == np.inf)))
     if len(wrong):
         raise ValueError(
             f"penalty_factor[{wrong[0]}] is {factor[wrong[0]]}; it must be 0, inf, or between "
-            f"{_LEAST_FACTOR:g} and {1.0 / _LEAST_FACTOR:g}."
+            f"{_LEAST_FACTOR:g} and {_MOST_FACTOR:g}."
         )
     return factor
 
