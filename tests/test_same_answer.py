@@ -1,0 +1,134 @@
+"""The same answer every time: threads, orders of rows and columns, layouts, files and batches."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from designs import KINDS, design
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, read_moments
+from sparsestep.sources.folds import fold_numbers
+
+
+def rows(kind, n, m, seed):
+    """Rows of some kind, away from zero, with a sparse truth."""
+    rng = np.random.default_rng([KINDS.index(kind), n, m, seed])
+    X = design(kind, n, m, rng)
+    b = rng.uniform(-1, 1, m) / X.std(axis=0) * (rng.random(m) < 0.5)
+    y = X @ b
+    y += rng.choice([0.3, 1.0]) * max(y.std(), 0.1) * rng.standard_normal(n)
+    return X + rng.uniform(-3, 3, m) * X.std(axis=0), y + 2.0
+
+
+def assert_same(model, other, columns=slice(None)):
+    """The second has the first's variables, in the order `columns`, to nine digits."""
+    assert_array_equal(other.coef_ != 0, model.coef_[columns] != 0)
+    assert_allclose(other.coef_, model.coef_[columns], rtol=1e-9)
+    # It is a difference of numbers of the size of y, which may be larger than itself.
+    assert_allclose(other.intercept_, model.intercept_, rtol=1e-9, atol=1e-9)
+    assert_allclose(other.alpha_, model.alpha_, rtol=1e-9)
+
+
+def splits_of(folds, count):
+    """The splits that test each fold once."""
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(count)]
+
+
+kinds = st.sampled_from(KINDS)
+seeds = st.integers(0, 10**6)
+shapes = st.sampled_from([(40, 6), (200, 15), (25, 24), (20, 40)])
+models = st.one_of(
+    st.builds(
+        SparseStep,
+        alpha=st.floats(-3, 3).map(lambda e: 10.0**e),
+        polish=st.sampled_from([None, "swap"]),
+    ),
+    st.builds(SparseStepIC, criterion=st.sampled_from(["aic", "bic", "ebic"]), alphas=st.just(9)),
+    st.builds(SparseStepCV, alphas=st.just(9), rule=st.sampled_from(["min", "1se"])),
+)
+
+
+@settings(max_examples=60)
+@given(kind=kinds, shape=shapes, seed=seeds, model=models)
+def test_orders_of_rows_and_columns_and_of_memory(kind, shape, seed, model):
+    X, y = rows(kind, *shape, seed)
+    n, m = shape
+    rng = np.random.default_rng(seed)
+    order, columns = rng.permutation(n), rng.permutation(m)
+    fold = np.arange(n) % 3
+    first, other, fortran = clone(model), clone(model), clone(model)
+    if hasattr(model, "cv"):
+        first.set_params(cv=splits_of(fold, 3))
+        fortran.set_params(cv=splits_of(fold, 3))
+        other.set_params(cv=splits_of(fold[order], 3))
+    first.fit(X, y)
+    assert_same(first, other.fit(X[order][:, columns], y[order]), columns)
+    assert_same(first, fortran.fit(np.asfortranarray(X), y))
+
+
+@settings(max_examples=30)
+@given(kind=kinds, shape=shapes, seed=seeds, model=models, file=st.sampled_from(["csv", "parquet"]))
+def test_in_memory_or_streamed(kind, shape, seed, model, file, tmp_path_factory):
+    X, y = rows(kind, *shape, seed)
+    names = [f"x{j}" for j in range(shape[1])]
+    path = tmp_path_factory.getbasetemp() / f"rows.{file}"
+    table = pa.table([*X.T, y], names=[*names, "y"])
+    pa.csv.write_csv(table, path) if file == "csv" else pq.write_table(table, path)
+    streamed = clone(model)
+    if hasattr(model, "cv"):
+        model = clone(model).set_params(cv=splits_of(fold_numbers(shape[0], 3, seed=5), 3))
+        streamed.fit_moments(read_moments(path, "y", folds=3, seed=5))
+    else:
+        streamed.fit_moments(read_moments(path, "y"))
+    assert_same(clone(model).fit(X, y), streamed)
+
+
+@settings(max_examples=30)
+@given(kind=kinds, shape=shapes, seed=seeds, data=st.data(), alpha=st.floats(0.01, 100.0))
+def test_in_any_number_of_batches(kind, shape, seed, data, alpha):
+    X, y = rows(kind, *shape, seed)
+    cuts = data.draw(st.lists(st.integers(0, shape[0]), max_size=6).map(sorted))
+    edges = [0, *cuts, shape[0]]
+    batches = [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
+    moments = Moments.from_batches(batches)
+    assert_same(SparseStep(alpha).fit(X, y), SparseStep(alpha).fit_moments(moments))
+
+
+@pytest.mark.parametrize("shape", [(3000, 60), (60, 300)])
+@pytest.mark.parametrize("kind", ["ar1", "blocks"])
+def test_one_thread_or_two(kind, shape):
+    X, y = rows(kind, *shape, 0)
+    for model in (SparseStep(10.0), SparseStepIC(alphas=15), SparseStepCV(15, cv=4)):
+        found = []
+        for threads in (1, 2):
+            with threadpool_limits(threads):
+                found.append(clone(model).fit(X, y))
+        assert_same(*found)
+    one, two = (SparseStepCV(15, cv=4, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert_same(one, two)
+    assert_allclose(one.mse_path_, two.mse_path_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [SparseStep(1.0), SparseStepIC(alphas=9), SparseStepCV(9, cv=3)])
+def test_twice_is_the_same_to_the_last_bit(model):
+    X, y = rows("ar1", 200, 15, 1)
+    first, second = clone(model).fit(X, y), clone(model).fit(X.copy(), y.copy())
+    assert_array_equal(first.coef_, second.coef_)
+    assert first.intercept_ == second.intercept_
+
+
+def test_of_columns_that_explain_as_much_the_order_decides():
+    """The rule for ties: of copies the first of the order given, whatever that order is."""
+    X, y = rows("ar1", 60, 5, 2)
+    wide = np.column_stack([X, X])
+    straight = SparseStep(1.0).fit(wide, y).coef_
+    assert not straight[5:].any() and straight[:5].any()
+    assert_allclose(SparseStep(1.0).fit(wide[:, ::-1], y).coef_[:5][::-1], straight[:5], rtol=1e-9)
