@@ -102,7 +102,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Predictors. Sparse input is not made dense; a Dask array or frame is summed where it is.
+            Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
+            array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; each column gets a model of its own.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -394,7 +395,8 @@ class SparseStepCV(_SparseStepBase):
     ----------
     alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all; or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        and one that keeps all (of twice as many columns as rows or more: half as many as there are
+        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
         scale of scikit-learn's ``Ridge``): the paper's lambdas.
     cv : int, splitter or iterable of (train, test), default=10
         Any of scikit-learn's ways to split. A number means so many contiguous folds.
@@ -484,7 +486,8 @@ class SparseStepCV(_SparseStepBase):
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Predictors. Sparse input is not made dense; a Dask array or frame is summed where it is.
+            Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
+            array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; each column gets a model, and an alpha, of its own.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -572,7 +575,8 @@ class SparseStepIC(_SparseStepBase):
         least 1).
     alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all; or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        and one that keeps all (of twice as many columns as rows or more: half as many as there are
+        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
         scale of scikit-learn's ``Ridge``): the paper's lambdas.
     {settings}
 
@@ -658,7 +662,8 @@ def sparsestep_path(
     X, y, sample_weight
         As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
     alphas : int, array-like or "sizes", default=101
-        How many alphas, between one that keeps no variable and one that keeps all; the alphas
+        How many alphas, between one that keeps no variable and one that keeps all (of twice as many
+        columns as rows or more: half as many as there are rows, here and in "sizes"); the alphas
         themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
         "sizes" for one model of every size that some alpha gives.
     fit_intercept, standardize, penalty_factor
