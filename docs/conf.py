@@ -1,5 +1,7 @@
 """How Sphinx builds these pages; `make docs` runs it."""
 
+from pathlib import Path
+
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
@@ -18,7 +20,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+# The study's tables are included in a page.
+exclude_patterns = ["_build", "study"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -48,27 +51,15 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
-    # The field for a search would push seven links onto two lines.
+    "header_links_before_dropdown": 6,
+    # The field for a search would push six links onto two lines.
     "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 # A page without pages below it needs no column to list them.
-html_sidebars = {
-    page: []
-    for page in (
-        "index",
-        "choosing_alpha",
-        "command_line",
-        "any_size",
-        "mathematics",
-        "benchmarks",
-        "study",
-        "contributing",
-    )
-}
+html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md")}
 html_math_renderer = "mathml"
 
 
