@@ -256,7 +256,8 @@ def fit(data):
         return
     model = found.value
     require_finite(model, rows[0])
-    if chosen.get("solver", "auto") != "auto":
+    # Without a penalty every column is in that rounding leaves in.
+    if chosen.get("solver", "auto") != "auto" or alpha == 0:
         return
     literal = {**chosen, "solver": "reference"}
 
@@ -272,7 +273,7 @@ def fit(data):
     def is_rounding(coef):
         """Coefficients whose part in the predictions is lost in the digits of y."""
         with np.errstate(over="ignore"):
-            return np.abs(coef) * np.abs(plain).max(axis=0) < 1e-12 * np.abs(rows[1]).max()
+            return np.abs(coef) * np.ptp(plain, axis=0) < 1e-12 * np.abs(rows[1]).max()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

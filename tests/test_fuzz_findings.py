@@ -95,6 +95,13 @@ def test_without_an_intercept_squares_about_zero_were_infinite():
         SparseStep(fit_intercept=False).fit(wide, y)
 
 
+def test_without_an_intercept_squares_about_zero_were_zero():
+    X, _ = table(3, 5)
+    for y in (np.full(3, 1e-200), np.array([1e-200, 1e-200, 1e-160])):
+        with pytest.raises(ValueError, match=r"values of y are too small|y varies by too little"):
+            SparseStep(fit_intercept=False).fit(X, y)
+
+
 def test_alphas_of_a_tiny_target_were_infinite():
     X, _ = table(30, 3)
     y = 1e-148 * X[:, 0]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from sparsestep.moments import Moments
+from sparsestep.sums import SMALLEST_SQUARES
 from sparsestep.table import column_name
 
 __all__ = [
@@ -110,14 +111,17 @@ def later_copies(S: Array) -> NDArray[np.bool_]:
     return copies
 
 
-def _require_finite(var_x: Array, var_y: Array, names: tuple[str, ...] | None) -> None:
+def _require_range(
+    var_x: Array, var_y: Array, mean_x: Array, mean_y: Array, names: tuple[str, ...] | None
+) -> None:
     """Raise, naming the column, where squares about zero are beyond the range of floats."""
-    for squares, of_x in ((var_x, True), (var_y, False)):
-        wrong = np.flatnonzero(~np.isfinite(squares))
+    for squares, mean, of_x in ((var_x, mean_x, True), (var_y, mean_y, False)):
+        wrong = np.flatnonzero(~np.isfinite(squares) | ((squares < SMALLEST_SQUARES) & (mean != 0)))
         if len(wrong):
             what = column_name(int(wrong[0]), names) if of_x else "y"
+            size = "small" if np.isfinite(squares[wrong[0]]) else "large"
             raise ValueError(
-                f"The values of {what} are too large to be squared, as a fit without an intercept "
+                f"The values of {what} are too {size} to be squared, as a fit without an intercept "
                 "does; rescale them."
             )
 
@@ -176,9 +180,9 @@ class Units:
             np.atleast_1d(moments.yty) / moments.weight_sum,
         )
         if not fit_intercept:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", under="ignore"):
                 var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
-            _require_finite(var_x, var_y, moments.feature_names)
+            _require_range(var_x, var_y, mean_x, mean_y, moments.feature_names)
             mean_x, mean_y = np.zeros_like(mean_x), np.zeros_like(mean_y)
         if not standardize:
             var_x, var_y = np.ones_like(var_x), np.ones_like(var_y)
