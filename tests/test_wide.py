@@ -165,6 +165,14 @@ def test_several_targets_are_each_alone():
     assert not together[2].any()
 
 
+@pytest.mark.parametrize("size_x", [1e-140, 1e-30, 1.0, 1e30, 1e140])
+@pytest.mark.parametrize("size_y", [1e-100, 1e-20, 1.0, 1e20, 1e100])
+def test_extreme_magnitudes(size_x, size_y):
+    A, y = wide_problem("uncorrelated", 12, 30, 0)
+    A, y, alphas = size_x * A, size_y * y, size_y**2 * np.array([0.1, 2.0])
+    compare_rows(A, y, alphas, solve(A, y, alphas))
+
+
 def test_copies_are_found_whatever_their_sign_size_and_place():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((8, 30))

@@ -100,13 +100,17 @@ class _Columns:
 
     def __init__(self, A: Array, factor: Array) -> None:
         self.lean = 1.0 / np.sqrt(factor)
-        self._A = A if np.all(factor == 1.0) else A * self.lean
-        self.size = float(np.sqrt(np.max(np.einsum("ij,ij->j", self._A, self._A), initial=0.0)))
-        self.size = self.size or 1.0
-        e, vectors = np.linalg.eigh(self._A @ self._A.T / self.size**2)
+        A = A if np.all(factor == 1.0) else A * self.lean
+        # The squares of numbers this large or small may be beyond the range of floats.
+        largest = float(np.abs(A).max())
+        extreme = not 1e-50 < largest < 1e50
+        self._A = A / largest if extreme else A
+        length = float(np.sqrt(np.max(np.einsum("ij,ij->j", self._A, self._A))))
+        e, vectors = np.linalg.eigh(self._A @ self._A.T / length**2)
         some = e > _NOTHING * e.max(initial=0.0)
         self.e, self.basis = e[some], vectors[:, some]
-        basis = (self.basis / self.size).astype(np.float32)
+        self.length, self.size = length, length * largest if extreme else length
+        basis = (self.basis / length).astype(np.float32)
         self.single = np.ascontiguousarray(basis.T) @ self._A.astype(np.float32)
 
     @cached_property
@@ -116,7 +120,7 @@ class _Columns:
 
     def take(self, which: Index | slice) -> Array:
         """Some columns in double precision."""
-        return self.basis.T @ (self._A[:, which] / self.size)
+        return np.asarray(self.basis.T @ (self._A[:, which] / self.length))
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         return self.single if dtype == np.float32 else self.double
@@ -145,7 +149,8 @@ def solve_wide(
     if len(used) and len(todo):
         columns = _Columns(A[:, used] if len(used) < m else A, factor[used])
         y = y @ columns.basis
-        length = np.linalg.norm(y, axis=1)
+        largest = np.abs(y).max(axis=1, keepdims=True)
+        length = np.linalg.norm(y / largest, axis=1) * largest[:, 0]
         for rules in (BOLD, CAREFUL):
             here = target[todo]
             unit = columns.size / length[here]
@@ -446,13 +451,15 @@ def _factorize(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tupl
     each.
     """
     A, e = columns.double, columns.e
-    pull = np.ones_like(excess)
+    pull, left = np.ones_like(excess), np.full(len(w), np.nan)
     for row, each in enumerate(w[:, np.newaxis] * excess):
         strong = np.flatnonzero(excess[row] > _STRONG)
         weak = np.flatnonzero((excess[row] <= _STRONG) & (each > 1e-15))
         part = A[:, weak] * np.sqrt(each[weak])
         M = part @ part.T
         M.flat[:: len(e) + 1] += 1.0 + w[row] * e
+        if not np.isfinite(M).all():
+            continue
         L = np.linalg.cholesky(M)
         root = np.sqrt(each[strong])
         u, Q = least_norm(np.concatenate([(A[:, strong] * root).T, L.T]), rows.y[row])
@@ -461,8 +468,9 @@ def _factorize(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tupl
         rows.product[row] = rows.a[row] @ A
         rows.product[row, strong] = u[:k] / root
         pull[row, strong] = 1.0 - np.sum(Q[:k] ** 2, axis=1)
-    spread = (1 + w * e.max()) / (1 + w * e.min())
-    return pull, 1e-16 * len(e) * spread / np.sqrt(rows.alpha)
+        spread = (1 + w[row] * e.max()) / (1 + w[row] * e.min())
+        left[row] = 1e-16 * len(e) * spread / np.sqrt(rows.alpha[row])
+    return pull, left
 
 
 def literally(equations: RowEquations, slot: int, schedule: Schedule, factor: Array) -> Array:
