@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -720,6 +721,16 @@ refuse(
     "more columns than in the fit",
     "X has 4 features, but {estimator} is expecting 3 features as input.",
     lambda e: plain(e).predict(np.ones((2, 4))),
+)
+refuse(
+    "predictions",
+    "a missing value in a frame of another library",
+    "Input X contains NaN, first in row 1 of column 'b'; remove such rows or fill them in.",
+    lambda e: (
+        clone(e)
+        .fit(frame(["a", "b", "c"]), Y)
+        .predict(pa.table({"a": [1.0, 2.0], "b": [1.0, None], "c": [3.0, 4.0]}))
+    ),
 )
 refuse(
     "predictions",

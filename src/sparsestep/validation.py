@@ -96,9 +96,11 @@ def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
     if words.startswith(("could not convert string", "float() argument")):
         words = words.replace("np.str_(", "").replace("')", "'")
         what = "y is not numbers" if _is_numeric(X) else "X is not a table of numbers"
-        return ValueError(f"{what}: {words}.")
-    if words.startswith(("Input X contains", "Input y contains")):
-        return _with_place(error, X if words[6] == "X" else y, words[6], names)
+        return type(error)(f"{what}: {words}.")
+    if words.startswith("Input y contains"):
+        return _with_place(error, y, "y", names)
+    if words.startswith(("Input X contains", "Input contains")):
+        return _with_place(error, X, "X", names)
     return error
 
 
