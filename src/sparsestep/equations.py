@@ -130,20 +130,25 @@ def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
     """The same by the rows, the first being the one of least `rank`; nothing is m x m.
 
     Copies have the same component, but for its sign, along any direction; only columns that agree
-    along one are compared.
+    along two are compared.
     """
     length = np.sqrt(np.einsum("ij,ij->j", A, A))
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    direction = np.cos(np.arange(1.0, len(A) + 1) ** 2)
-    along = np.abs(direction @ A) * inverse
-    order = np.argsort(along, kind="stable")
-    order = order[length[order] > 0]
-    apart = np.diff(along[order]) > 2 * np.sqrt(_COPY) * np.linalg.norm(direction)
-    ends = np.concatenate([[0], np.flatnonzero(apart) + 1, [len(order)]])
+    order = np.flatnonzero(length > 0)
+    group = np.zeros(A.shape[1], dtype=np.intp)
+    ends = np.array([0, len(order)])
+    for phase in (0.0, 1.0):
+        direction = np.cos(np.arange(1.0, len(A) + 1) ** 2 + phase)
+        along = np.abs(direction @ A) * inverse
+        order = order[np.lexsort((along[order], group[order]))]
+        apart = np.diff(along[order]) > 2 * np.sqrt(_COPY) * np.linalg.norm(direction)
+        apart |= np.diff(group[order]) > 0
+        ends = np.concatenate([[0], np.flatnonzero(apart) + 1, [len(order)]])
+        group[order] = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     copies = np.zeros(A.shape[1], dtype=bool)
     for k in np.flatnonzero(np.diff(ends) > 1):
-        group = order[ends[k] : ends[k + 1]]
-        rest = group[np.argsort(rank[group])]
+        rest = order[ends[k] : ends[k + 1]]
+        rest = rest[np.argsort(rank[rest])]
         while len(rest) > 1:
             cosine = (A[:, rest[0]] * inverse[rest[0]]) @ (A[:, rest] * inverse[rest])
             alike = np.abs(cosine) >= 1.0 - _COPY

@@ -21,6 +21,7 @@ bound cannot vouch for is solved again with more care, one factorization a step,
 literal loop.
 """
 
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -49,17 +50,24 @@ _STRONG = 3.0
 _MOST_STRONG = 2
 # Error of the ratios that a solve may leave once it matters, in single and in double precision, the
 # most that is put up with, and what rounding adds to it.
-_GOAL = {"f": 1e-6, "d": 1e-11}
+_GOAL = {"f": 4e-6, "d": 1e-11}
 _POOR = 1e-3
 _ROUNDING = 0.1
 _MOST_ITERATIONS = 30
+# How far an excess may exceed the rest of the matrix before iterations lose too many digits.
 _STEEP = 1e12
+# So few rows are multiplied one by one.
+_FEW = 7
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
 # Largest carried error of coefficients that are the answer as they are.
 _ALL_DIGITS = 1e-9
 # A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
 _STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
+# A column leaves when for all problems it is out and what its excess adds to the matrix, relative
+# to the rest, is below this; and its ratio below that.
+_LEAVES = 2e-5
+_LEAVES_AT = 0.05
 # Directions of the rows in which the columns vary less than this, relative to the most, are none.
 _NOTHING = 1e-14
 
@@ -77,6 +85,13 @@ class _Rows:
     product: Floats  # a @ A
     ratio: Floats  # b / gamma
     error: Floats  # bound on the relative error of the ratios
+    left: Array  # gamma at which the first columns left
+
+    def keep(self, which: Mask) -> None:
+        """Drop the other columns."""
+        self.product, self.ratio, self.error = (
+            each[:, which] for each in (self.product, self.ratio, self.error)
+        )
 
     def take(self, which: Index | Mask) -> "_Rows":
         return _Rows(*(getattr(self, field.name)[which] for field in fields(self)))
@@ -96,21 +111,26 @@ class _Columns:
         1 / sqrt(penalty factor).
     size : float
         What the columns were divided by.
+    share : float
+        The share of all columns that these are, once some have left.
     """
 
     def __init__(self, A: Array, factor: Array) -> None:
-        self.lean = 1.0 / np.sqrt(factor)
+        self.lean, self.share = 1.0 / np.sqrt(factor), 1.0
         A = A if np.all(factor == 1.0) else A * self.lean
-        # The squares of numbers this large or small may be beyond the range of floats.
-        largest = float(np.abs(A).max())
-        extreme = not 1e-50 < largest < 1e50
-        self._A = A / largest if extreme else A
-        length = float(np.sqrt(np.max(np.einsum("ij,ij->j", self._A, self._A))))
-        e, vectors = np.linalg.eigh(self._A @ self._A.T / length**2)
+        self._A, largest = A, 1.0
+        squares = float(np.max(np.einsum("ij,ij->j", A, A)))
+        if not 1e-100 < squares < 1e100:
+            # Products of such squares may be beyond the range of floats.
+            largest = float(np.abs(A).max())
+            self._A = A / largest
+            squares = float(np.max(np.einsum("ij,ij->j", self._A, self._A)))
+        e, vectors = np.linalg.eigh(self._A @ self._A.T / squares)
         some = e > _NOTHING * e.max(initial=0.0)
         self.e, self.basis = e[some], vectors[:, some]
-        self.length, self.size = length, length * largest if extreme else length
-        basis = (self.basis / length).astype(np.float32)
+        self._length = np.sqrt(squares)
+        self.size = float(self._length * largest)
+        basis = (self.basis / self._length).astype(np.float32)
         self.single = np.ascontiguousarray(basis.T) @ self._A.astype(np.float32)
 
     @cached_property
@@ -120,10 +140,19 @@ class _Columns:
 
     def take(self, which: Index | slice) -> Array:
         """Some columns in double precision."""
-        return np.asarray(self.basis.T @ (self._A[:, which] / self.length))
+        return np.asarray(self.basis.T @ (self._A[:, which] / self._length))
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         return self.single if dtype == np.float32 else self.double
+
+    def keep(self, which: Mask) -> "_Columns":
+        """Some columns, with the eigenvalues of all."""
+        part = copy(self)
+        part.__dict__.pop("double", None)
+        part.share = self.share * np.count_nonzero(which) / len(which)
+        part.lean, part.single = self.lean[which], np.ascontiguousarray(self.single[:, which])
+        part._A = self._A[:, which]
+        return part
 
 
 # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
@@ -198,7 +227,8 @@ def _enter(
     error = np.square(ratio * (2 * gamma / before).astype(dtype)[:, np.newaxis])
     error[at == 0] = 0.0
     a = y / (1 + (gamma**2 / alpha)[:, np.newaxis] * columns.e)
-    return _Rows(rows, y, alpha, unit, at, a, a.astype(dtype) @ A, ratio, error)
+    left = np.zeros(len(rows))
+    return _Rows(rows, y, alpha, unit, at, a, a.astype(dtype) @ A, ratio, error, left)
 
 
 def _largest_ridge(columns: _Columns, y: Array, target: Index, penalty: Array) -> Array:
@@ -225,19 +255,21 @@ def _anneal(
     """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps."""
     dtype = rows.ratio.dtype
     solve = _iterate if rules is BOLD else _carefully
-    lean = columns.lean.astype(dtype)
+    part, live = columns, np.arange(rows.ratio.shape[1])
     gammas = schedule.gammas()
     found = np.zeros(rows.ratio.shape)
     doubtful = np.zeros(len(rows.slot), dtype=bool)
+    known: _Known = {}
     steps = 0
     while len(rows.slot):
         gamma = gammas[rows.at] * rows.unit
+        lean = part.lean.astype(dtype)
         scale = (gamma / rows.alpha).astype(dtype)[:, np.newaxis] * lean
         for _ in range(schedule.t_max):
             square = np.square(rows.ratio)
             excess = square + 2
             excess *= square
-            pull, left = solve(columns, rows, excess, gamma**2 / rows.alpha)
+            pull, left = solve(part, rows, excess, gamma**2 / rows.alpha)
             # The gain of an error, 4 r^2 / (1 + r^2) times the pull.
             rows.error *= square
             square += 1
@@ -258,21 +290,33 @@ def _anneal(
         done = ~open_ & ~lost
         ready = np.flatnonzero(done)
         if len(ready):
-            coefs, done[ready] = _finish(columns, rows.take(ready), stays[ready], schedule, rules)
+            some = rows.take(ready)
+            coefs, done[ready], returns = _finish(
+                columns, some, live, stays[ready], known, schedule, rules
+            )
             found[rows.slot[done]] = coefs[done[ready]]
+            lost[ready[returns]] = True
         last = (rows.at == len(gammas) - 1) & ~done
         for row in np.flatnonzero(last):
             # Here the coefficients themselves are the answer, to the last digits asked for.
             b = rows.ratio[row] * gamma[row]
             seen = np.abs(b) > 0.5 * schedule.epsilon * rows.unit[row]
             lost[row] |= np.any(seen & ~(rows.error[row] < _ALL_DIGITS))
-            found[rows.slot[row]] = b
+            found[rows.slot[row], live] = b
         doubtful[rows.slot[lost]] = True
         out = done | lost | last
         if out.any():
-            rows = rows.take(~out)
+            rows, gamma = rows.take(~out), gamma[~out]
         rows.at = rows.at + 1
         rows.ratio *= dtype.type(schedule.gamma_step)
+        if rules is BOLD and len(gamma):
+            weight = (gamma / schedule.gamma_step) ** 2 / rows.alpha * columns.e.max()
+            least = np.minimum(np.sqrt(_LEAVES * (1 + weight) / weight / 2), _LEAVES_AT)
+            keep = np.any(np.abs(rows.ratio) > least.astype(dtype)[:, np.newaxis], axis=0)
+            if np.count_nonzero(keep) < len(keep) / 2:
+                rows.keep(keep)
+                rows.left = np.where(rows.left > 0, rows.left, gamma)
+                part, live = part.keep(keep), live[keep]
     return found, doubtful, steps
 
 
@@ -294,56 +338,103 @@ def _decided(
     return stays, np.isin(rows, which[0][~inside]), np.isin(rows, which[0][risk])
 
 
-def _finish(
-    columns: _Columns, rows: _Rows, support: Mask, schedule: Schedule, rules: Rules
-) -> tuple[Array, Mask]:
-    """Least squares on the supports, and for which rows that is where the loop ends.
+@dataclass(frozen=True)
+class _LeastSquares:
+    """Least squares on some columns."""
 
-    It is if with its residual every column that is out stays out, each that is in stays in, and at
-    the last gamma what is left to see of the penalty is small: a correction of the first order.
-    """
-    gammas = schedule.gammas()
-    gamma, last = gammas[rows.at] * rows.unit, gammas[-1] * rows.unit
-    w = last**2 / rows.alpha
-    coefs = np.zeros(support.shape)
-    residual = np.zeros_like(rows.y)
-    good = np.zeros(len(support), dtype=bool)
-    for row, y in enumerate(rows.y):
-        inside = np.flatnonzero(support[row])
+    inside: Index
+    b: Array
+    Q: Array  # A = Q R, and ...
+    inverse: Array  # ... the inverse of R
+    residual: Array
+
+    @classmethod
+    def of(cls, columns: _Columns, y: Array, inside: Index) -> "_LeastSquares | None":
+        """None if the columns are not independent."""
         if len(inside) > len(y):
-            continue
-        A, lean = columns.take(inside), columns.lean[inside]
+            return None
+        A = columns.take(inside)
         Q, R = np.linalg.qr(A)
         if np.any(np.abs(np.diag(R)) < 1e-10 * np.linalg.norm(A, axis=0)):
-            continue
-        inverse = linalg.solve_triangular(R, np.eye(len(inside))) if len(inside) else R
+            return None
+        inverse = lapack.dtrtri(R)[0] if len(inside) else R
         along = Q.T @ y
-        residual[row] = y - Q @ along
-        b = inverse @ along
-        size = np.abs(b * lean)
-        d = rows.alpha[row] * last[row] ** 2 * lean**2 / size**4
-        good[row] = np.all(size > 0.5 * rules.in_ratio * gamma[row])
-        # What is still on its way is not decided.
-        change = rows.ratio[row, inside] * gamma[row] / (b * lean)
-        good[row] &= np.all((change > 0.5) & (change < 2))
-        good[row] &= np.all(d * np.sum(inverse**2, axis=1) < 1e-5)
-        b -= inverse @ (inverse.T @ (d * b) + Q.T @ (w[row] * columns.e * residual[row]))
-        coefs[row, inside] = b * lean
-    force = np.abs(residual.astype(np.float32) @ columns.single)
-    force *= columns.lean
-    force[support] = 0.0
-    most = force.max(axis=1)
-    good &= w * columns.e.max() < 1e-5
-    good &= most * gamma < _STAYS_OUT[rules] * rows.alpha
-    good &= most * last**2 < 0.5 * schedule.epsilon * rows.unit * rows.alpha
-    return coefs, good
+        return cls(inside, inverse @ along, Q, inverse, y - Q @ along)
+
+
+# Of a row, the fit on its support and the forces that its residual has on the other columns.
+_Known = dict[int, tuple[_LeastSquares, Floats]]
+
+
+def _finish(
+    columns: _Columns,
+    rows: _Rows,
+    live: Index,
+    stays: Mask,
+    known: _Known,
+    schedule: Schedule,
+    rules: Rules,
+) -> tuple[Array, Mask, Mask]:
+    """Least squares on the supports, for which rows that is where the loop ends, and for which not.
+
+    It is if with its residual every column that is out stays out, each that is in stays in, and at
+    the last gamma what is left to see of the penalty is small: a correction of the first order. The
+    last result are rows in which a column that left should have stayed. What is `known` of a row
+    from an earlier gamma is used as long as its support is the same.
+    """
+    new = {}
+    for slot, y, each in zip(rows.slot, rows.y, stays, strict=True):
+        inside = live[each]
+        if slot not in known or not np.array_equal(known[slot][0].inside, inside):
+            known.pop(slot, None)
+            fit = _LeastSquares.of(columns, y, inside)
+            if fit is not None:
+                new[slot] = fit
+    if new:
+        residuals = np.array([fit.residual for fit in new.values()], dtype=np.float32)
+        forces = np.abs(residuals @ columns.single)
+        forces *= columns.lean.astype(np.float32)
+        for force, (slot, fit) in zip(forces, new.items(), strict=True):
+            force[fit.inside] = 0.0
+            known[slot] = fit, force
+
+    gammas = schedule.gammas()
+    coefs = np.zeros((len(stays), len(columns.lean)))
+    good, returns = np.zeros((2, len(stays)), dtype=bool)
+    for row, slot in enumerate(rows.slot):
+        if slot not in known:
+            continue
+        fit, force = known[slot]
+        alpha, unit = rows.alpha[row], rows.unit[row]
+        gamma, last = gammas[rows.at[row]] * unit, gammas[-1] * unit
+        lean = columns.lean[fit.inside]
+        size = np.abs(fit.b * lean)
+        change = rows.ratio[row, stays[row]] * gamma / (fit.b * lean)
+        w, d = last**2 / alpha, alpha * last**2 * lean**2 / size**4
+        most = force.max(initial=0.0)
+        good[row] = (
+            most * gamma < _STAYS_OUT[rules] * alpha
+            and np.all(size > 0.5 * rules.in_ratio * gamma)
+            # What is still on its way is not decided.
+            and np.all((change > 0.5) & (change < 2))
+            and np.all(d * np.sum(fit.inverse**2, axis=1) < 1e-5)
+            and w * columns.e.max() < 1e-5
+            and most * w < 0.5 * schedule.epsilon * unit
+        )
+        if good[row] and most * rows.left[row] > _STAYS_OUT[rules] * alpha:
+            gone = force.copy()
+            gone[live] = 0.0
+            returns[row] = gone.max() * rows.left[row] > _STAYS_OUT[rules] * alpha
+        pulled = fit.inverse.T @ (d * fit.b) + fit.Q.T @ (w * columns.e * fit.residual)
+        coefs[row, fit.inside] = (fit.b - fit.inverse @ pulled) * lean
+    return coefs, good & ~returns, returns
 
 
 class _Preconditioner:
     """Inverse of the matrix of each row with the small excesses replaced by their mean."""
 
     def __init__(self, columns: _Columns, excess: Floats, w: Array) -> None:
-        mean = np.minimum(excess, _STRONG).mean(axis=1, dtype=np.float64)
+        mean = columns.share * np.minimum(excess, _STRONG).mean(axis=1, dtype=np.float64)
         self.inverse = 1.0 / (1.0 + (w * (1.0 + mean))[:, np.newaxis] * columns.e)
         self.pull = np.ones_like(excess)
         self.strong: list[Array | None] = []
@@ -390,11 +481,12 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
     inverse = _Preconditioner(columns, excess, w)
     most = np.sqrt(np.sqrt(1.0 + excess.max(axis=1)) - 1.0)
     goal = _GOAL[dtype.char]
-    bound = np.clip(goal * (0.4 / most) ** 4, goal, _POOR / 2) ** 2 * rows.alpha
+    bound = np.clip(goal * (0.4 / most) ** 6, goal, _POOR / 2) ** 2 * rows.alpha
     V, scaled = np.empty_like(excess), np.empty_like(excess)
 
     # The best multiple of what solved the step before is the first guess.
-    Ma = base * rows.a + w[:, np.newaxis] * (np.multiply(rows.product, excess, out=scaled) @ A.T)
+    np.multiply(rows.product, excess, out=scaled)
+    Ma = base * rows.a + w[:, np.newaxis] * _times(scaled, A.T)
     best = (np.vecdot(rows.a, rows.y) / np.vecdot(rows.a, Ma))[:, np.newaxis]
     rows.a *= best
     rows.product *= best.astype(dtype)
@@ -410,9 +502,9 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
         if not open_.all():
             some, p, residual, energy = some[open_], p[open_], residual[open_], energy[open_]
             V, scaled, excess = V[: len(some)], scaled[: len(some)], excess[open_]
-        np.matmul(p.astype(dtype), A, out=V)
+        _times(p.astype(dtype), A, V)
         np.multiply(V, excess, out=scaled)
-        Mp = base[some] * p + w[some, np.newaxis] * (scaled @ A.T)
+        Mp = base[some] * p + w[some, np.newaxis] * _times(scaled, A.T)
         step = (energy / np.vecdot(p, Mp))[:, np.newaxis]
         V *= step.astype(dtype)
         for k, row in enumerate(some):
@@ -425,8 +517,19 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
         left[some] = energy
     usual = min(1.0, 3.0 / np.sqrt(len(columns.e)))
     left = (usual * np.sqrt(left) + _ROUNDING * np.finfo(dtype).eps) / np.sqrt(rows.alpha)
+    left += usual * _LEAVES * (rows.left > 0)
     left[~(left < _POOR)] = np.nan
     return inverse.pull, left
+
+
+def _times(rows: Floats, A: Floats, out: Floats | None = None) -> Floats:
+    """``rows @ A``; one by one where they are so few that rearranging A would take longest."""
+    if len(rows) > _FEW:
+        return np.matmul(rows, A, out=out)
+    out = np.empty((len(rows), A.shape[1]), dtype=A.dtype) if out is None else out
+    for row, into in zip(rows, out, strict=True):
+        np.matmul(row, A, out=into)
+    return out
 
 
 def _carefully(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[Floats, Array]:
