@@ -18,7 +18,7 @@ import scipy.signal
 import scipy.stats
 from sklearn.feature_extraction.text import CountVectorizer
 
-from sparsestep import SparseStepCV
+from sparsestep import SparseStepIC
 
 texts, parameters = [], []
 places = (np, np.linalg, scipy.linalg, scipy.ndimage, scipy.optimize, scipy.signal, scipy.stats)
@@ -29,16 +29,17 @@ for place in places:
             texts.append(function.__doc__)
             parameters.append(len(inspect.signature(function).parameters))
 
-words = CountVectorizer(binary=True, min_df=15, token_pattern=r"[a-z_]{3,}")
+words = CountVectorizer(binary=True, min_df=60, token_pattern=r"[a-z_]{3,}")
 X = words.fit_transform(texts).astype(float)
 y = np.log2(1.0 + np.array(parameters))
 print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / np.prod(X.shape):.1%} of the entries")
 
 # %%
-# A word that stays has its full effect: where it occurs, the number of parameters (plus one) is
-# multiplied by two to the power of the coefficient.
+# The criterion counts how many sets of words there are of each size, so that it is not fooled by
+# one of hundreds. A word that stays has its full effect: where it occurs, the number of parameters
+# (plus one) is multiplied by two to the power of the coefficient.
 
-model = SparseStepCV(rule="1se", cv=5).fit(X, y)
+model = SparseStepIC("ebic", alphas=41).fit(X, y)
 kept = np.flatnonzero(model.coef_)
 kept = kept[np.argsort(model.coef_[kept])]
 names = words.get_feature_names_out()[kept]
