@@ -21,7 +21,6 @@ bound cannot vouch for is solved again with more care, one factorization a step,
 literal loop.
 """
 
-from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -64,10 +63,6 @@ _DOUBT = 0.2
 _ALL_DIGITS = 1e-9
 # A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
 _STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
-# A column leaves when for all problems it is out and what its excess adds to the matrix, relative
-# to the rest, is below this; and its ratio below that.
-_LEAVES = 2e-5
-_LEAVES_AT = 0.05
 # Directions of the rows in which the columns vary less than this, relative to the most, are none.
 _NOTHING = 1e-14
 
@@ -85,13 +80,6 @@ class _Rows:
     product: Floats  # a @ A
     ratio: Floats  # b / gamma
     error: Floats  # bound on the relative error of the ratios
-    left: Array  # gamma at which the first columns left
-
-    def keep(self, which: Mask) -> None:
-        """Drop the other columns."""
-        self.product, self.ratio, self.error = (
-            each[:, which] for each in (self.product, self.ratio, self.error)
-        )
 
     def take(self, which: Index | Mask) -> "_Rows":
         return _Rows(*(getattr(self, field.name)[which] for field in fields(self)))
@@ -111,12 +99,10 @@ class _Columns:
         1 / sqrt(penalty factor).
     size : float
         What the columns were divided by.
-    share : float
-        The share of all columns that these are, once some have left.
     """
 
     def __init__(self, A: Array, factor: Array) -> None:
-        self.lean, self.share = 1.0 / np.sqrt(factor), 1.0
+        self.lean = 1.0 / np.sqrt(factor)
         A = A if np.all(factor == 1.0) else A * self.lean
         self._A, largest = A, 1.0
         squares = float(np.max(np.einsum("ij,ij->j", A, A)))
@@ -144,15 +130,6 @@ class _Columns:
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         return self.single if dtype == np.float32 else self.double
-
-    def keep(self, which: Mask) -> "_Columns":
-        """Some columns, with the eigenvalues of all."""
-        part = copy(self)
-        part.__dict__.pop("double", None)
-        part.share = self.share * np.count_nonzero(which) / len(which)
-        part.lean, part.single = self.lean[which], np.ascontiguousarray(self.single[:, which])
-        part._A = self._A[:, which]
-        return part
 
 
 # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
@@ -227,8 +204,7 @@ def _enter(
     error = np.square(ratio * (2 * gamma / before).astype(dtype)[:, np.newaxis])
     error[at == 0] = 0.0
     a = y / (1 + (gamma**2 / alpha)[:, np.newaxis] * columns.e)
-    left = np.zeros(len(rows))
-    return _Rows(rows, y, alpha, unit, at, a, a.astype(dtype) @ A, ratio, error, left)
+    return _Rows(rows, y, alpha, unit, at, a, a.astype(dtype) @ A, ratio, error)
 
 
 def _largest_ridge(columns: _Columns, y: Array, target: Index, penalty: Array) -> Array:
@@ -255,7 +231,7 @@ def _anneal(
     """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps."""
     dtype = rows.ratio.dtype
     solve = _iterate if rules is BOLD else _carefully
-    part, live = columns, np.arange(rows.ratio.shape[1])
+    lean = columns.lean.astype(dtype)
     gammas = schedule.gammas()
     found = np.zeros(rows.ratio.shape)
     doubtful = np.zeros(len(rows.slot), dtype=bool)
@@ -263,13 +239,12 @@ def _anneal(
     steps = 0
     while len(rows.slot):
         gamma = gammas[rows.at] * rows.unit
-        lean = part.lean.astype(dtype)
         scale = (gamma / rows.alpha).astype(dtype)[:, np.newaxis] * lean
         for _ in range(schedule.t_max):
             square = np.square(rows.ratio)
             excess = square + 2
             excess *= square
-            pull, left = solve(part, rows, excess, gamma**2 / rows.alpha)
+            pull, left = solve(columns, rows, excess, gamma**2 / rows.alpha)
             # The gain of an error, 4 r^2 / (1 + r^2) times the pull.
             rows.error *= square
             square += 1
@@ -291,32 +266,21 @@ def _anneal(
         ready = np.flatnonzero(done)
         if len(ready):
             some = rows.take(ready)
-            coefs, done[ready], returns = _finish(
-                columns, some, live, stays[ready], known, schedule, rules
-            )
+            coefs, done[ready] = _finish(columns, some, stays[ready], known, schedule, rules)
             found[rows.slot[done]] = coefs[done[ready]]
-            lost[ready[returns]] = True
         last = (rows.at == len(gammas) - 1) & ~done
         for row in np.flatnonzero(last):
             # Here the coefficients themselves are the answer, to the last digits asked for.
             b = rows.ratio[row] * gamma[row]
             seen = np.abs(b) > 0.5 * schedule.epsilon * rows.unit[row]
             lost[row] |= np.any(seen & ~(rows.error[row] < _ALL_DIGITS))
-            found[rows.slot[row], live] = b
+            found[rows.slot[row]] = b
         doubtful[rows.slot[lost]] = True
         out = done | lost | last
         if out.any():
-            rows, gamma = rows.take(~out), gamma[~out]
+            rows = rows.take(~out)
         rows.at = rows.at + 1
         rows.ratio *= dtype.type(schedule.gamma_step)
-        if rules is BOLD and len(gamma):
-            weight = (gamma / schedule.gamma_step) ** 2 / rows.alpha * columns.e.max()
-            least = np.minimum(np.sqrt(_LEAVES * (1 + weight) / weight / 2), _LEAVES_AT)
-            keep = np.any(np.abs(rows.ratio) > least.astype(dtype)[:, np.newaxis], axis=0)
-            if np.count_nonzero(keep) < len(keep) / 2:
-                rows.keep(keep)
-                rows.left = np.where(rows.left > 0, rows.left, gamma)
-                part, live = part.keep(keep), live[keep]
     return found, doubtful, steps
 
 
@@ -362,29 +326,22 @@ class _LeastSquares:
         return cls(inside, inverse @ along, Q, inverse, y - Q @ along)
 
 
-# Of a row, the fit on its support and the forces that its residual has on the other columns.
-_Known = dict[int, tuple[_LeastSquares, Floats]]
+# Of a row, the fit on its support and the largest force of its residual on another column.
+_Known = dict[int, tuple[_LeastSquares, float]]
 
 
 def _finish(
-    columns: _Columns,
-    rows: _Rows,
-    live: Index,
-    stays: Mask,
-    known: _Known,
-    schedule: Schedule,
-    rules: Rules,
-) -> tuple[Array, Mask, Mask]:
-    """Least squares on the supports, for which rows that is where the loop ends, and for which not.
+    columns: _Columns, rows: _Rows, stays: Mask, known: _Known, schedule: Schedule, rules: Rules
+) -> tuple[Array, Mask]:
+    """Least squares on the supports, and for which rows that is where the loop ends.
 
     It is if with its residual every column that is out stays out, each that is in stays in, and at
-    the last gamma what is left to see of the penalty is small: a correction of the first order. The
-    last result are rows in which a column that left should have stayed. What is `known` of a row
-    from an earlier gamma is used as long as its support is the same.
+    the last gamma what is left to see of the penalty is small: a correction of the first order.
+    What is `known` of a row from an earlier gamma is used as long as its support is the same.
     """
     new = {}
     for slot, y, each in zip(rows.slot, rows.y, stays, strict=True):
-        inside = live[each]
+        inside = np.flatnonzero(each)
         if slot not in known or not np.array_equal(known[slot][0].inside, inside):
             known.pop(slot, None)
             fit = _LeastSquares.of(columns, y, inside)
@@ -396,22 +353,20 @@ def _finish(
         forces *= columns.lean.astype(np.float32)
         for force, (slot, fit) in zip(forces, new.items(), strict=True):
             force[fit.inside] = 0.0
-            known[slot] = fit, force
+            known[slot] = fit, float(force.max())
 
     gammas = schedule.gammas()
-    coefs = np.zeros((len(stays), len(columns.lean)))
-    good, returns = np.zeros((2, len(stays)), dtype=bool)
+    coefs, good = np.zeros(stays.shape), np.zeros(len(stays), dtype=bool)
     for row, slot in enumerate(rows.slot):
         if slot not in known:
             continue
-        fit, force = known[slot]
+        fit, most = known[slot]
         alpha, unit = rows.alpha[row], rows.unit[row]
         gamma, last = gammas[rows.at[row]] * unit, gammas[-1] * unit
         lean = columns.lean[fit.inside]
         size = np.abs(fit.b * lean)
-        change = rows.ratio[row, stays[row]] * gamma / (fit.b * lean)
+        change = rows.ratio[row, fit.inside] * gamma / (fit.b * lean)
         w, d = last**2 / alpha, alpha * last**2 * lean**2 / size**4
-        most = force.max(initial=0.0)
         good[row] = (
             most * gamma < _STAYS_OUT[rules] * alpha
             and np.all(size > 0.5 * rules.in_ratio * gamma)
@@ -421,20 +376,16 @@ def _finish(
             and w * columns.e.max() < 1e-5
             and most * w < 0.5 * schedule.epsilon * unit
         )
-        if good[row] and most * rows.left[row] > _STAYS_OUT[rules] * alpha:
-            gone = force.copy()
-            gone[live] = 0.0
-            returns[row] = gone.max() * rows.left[row] > _STAYS_OUT[rules] * alpha
         pulled = fit.inverse.T @ (d * fit.b) + fit.Q.T @ (w * columns.e * fit.residual)
         coefs[row, fit.inside] = (fit.b - fit.inverse @ pulled) * lean
-    return coefs, good & ~returns, returns
+    return coefs, good
 
 
 class _Preconditioner:
     """Inverse of the matrix of each row with the small excesses replaced by their mean."""
 
     def __init__(self, columns: _Columns, excess: Floats, w: Array) -> None:
-        mean = columns.share * np.minimum(excess, _STRONG).mean(axis=1, dtype=np.float64)
+        mean = np.minimum(excess, _STRONG).mean(axis=1, dtype=np.float64)
         self.inverse = 1.0 / (1.0 + (w * (1.0 + mean))[:, np.newaxis] * columns.e)
         self.pull = np.ones_like(excess)
         self.strong: list[Array | None] = []
@@ -517,7 +468,6 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
         left[some] = energy
     usual = min(1.0, 3.0 / np.sqrt(len(columns.e)))
     left = (usual * np.sqrt(left) + _ROUNDING * np.finfo(dtype).eps) / np.sqrt(rows.alpha)
-    left += usual * _LEAVES * (rows.left > 0)
     left[~(left < _POOR)] = np.nan
     return inverse.pull, left
 
