@@ -21,6 +21,7 @@ bound cannot vouch for is solved again with more care, one factorization a step,
 literal loop.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -33,6 +34,7 @@ from scipy.linalg import lapack
 from sparsestep.equations import RowEquations
 from sparsestep.reference import least_norm, sparsestep_reference_rows
 from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule
+from sparsestep.threads import parallel_map
 
 __all__ = ["solve_wide"]
 
@@ -55,8 +57,12 @@ _ROUNDING = 0.1
 _MOST_ITERATIONS = 30
 # How far an excess may exceed the rest of the matrix before iterations lose too many digits.
 _STEEP = 1e12
-# So few rows are multiplied one by one.
+# So few rows are multiplied one by one, and so many columns at a time. The columns are split
+# whatever the number of threads, so that the numbers do not depend on it.
 _FEW = 7
+_SLICE = 5120
+# Below this many numbers a second thread costs more than it saves.
+_MANY = 1 << 20
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
 # Largest carried error of coefficients that are the answer as they are.
@@ -99,9 +105,13 @@ class _Columns:
         1 / sqrt(penalty factor).
     size : float
         What the columns were divided by.
+    map : callable
+        Python's ``map``, or that of a pool of threads: slices of the columns are shared out by it.
     """
 
-    def __init__(self, A: Array, factor: Array) -> None:
+    def __init__(self, A: Array, factor: Array, map: Callable[..., Iterable[Any]] = map) -> None:
+        self.map = map
+        self.slices = [slice(low, low + _SLICE) for low in range(0, len(factor), _SLICE)]
         self.lean = 1.0 / np.sqrt(factor)
         A = A if np.all(factor == 1.0) else A * self.lean
         self._A, largest = A, 1.0
@@ -153,21 +163,24 @@ def solve_wide(
     todo = np.flatnonzero((alphas > 0) & np.any(y, axis=1)[target])
     literal = np.flatnonzero(alphas == 0)
     if len(used) and len(todo):
-        columns = _Columns(A[:, used] if len(used) < m else A, factor[used])
-        y = y @ columns.basis
-        largest = np.abs(y).max(axis=1, keepdims=True)
-        length = np.linalg.norm(y / largest, axis=1) * largest[:, 0]
-        for rules in (BOLD, CAREFUL):
-            here = target[todo]
-            unit = columns.size / length[here]
-            alpha = alphas[todo] / length[here] ** 2
-            rows = _enter(columns, y / length[:, np.newaxis], here, alpha, unit, schedule, rules)
-            found, doubtful, taken = _anneal(columns, rows, schedule, rules)
-            found /= unit[:, np.newaxis]
-            b[np.ix_(todo[~doubtful], used)] = found[~doubtful]
-            todo, steps = todo[doubtful], max(steps, taken)
-            if not len(todo):
-                break
+        A = A[:, used] if len(used) < m else A
+        with parallel_map(A.size > _MANY) as map:
+            columns = _Columns(A, factor[used], map)
+            y = y @ columns.basis
+            largest = np.abs(y).max(axis=1, keepdims=True)
+            length = np.linalg.norm(y / largest, axis=1) * largest[:, 0]
+            y /= length[:, np.newaxis]
+            for rules in (BOLD, CAREFUL):
+                here = target[todo]
+                unit = columns.size / length[here]
+                alpha = alphas[todo] / length[here] ** 2
+                rows = _enter(columns, y, here, alpha, unit, schedule, rules)
+                found, doubtful, taken = _anneal(columns, rows, schedule, rules)
+                found /= unit[:, np.newaxis]
+                b[np.ix_(todo[~doubtful], used)] = found[~doubtful]
+                todo, steps = todo[doubtful], max(steps, taken)
+                if not len(todo):
+                    break
     b[np.abs(b) < schedule.epsilon] = 0.0
     if len(free):
         rest = equations.y[target] - b @ equations.A.T
@@ -435,9 +448,18 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
     bound = np.clip(goal * (0.4 / most) ** 6, goal, _POOR / 2) ** 2 * rows.alpha
     V, scaled = np.empty_like(excess), np.empty_like(excess)
 
+    def weighted(part: slice) -> Floats:
+        with np.errstate(all="ignore"):  # threads do not inherit it
+            np.multiply(V[:, part], excess[:, part], out=scaled[:, part])
+            return _times(scaled[:, part], A[:, part].T)
+
+    def forth_and_back(part: slice) -> Floats:
+        _times(p.astype(dtype), A[:, part], V[:, part])
+        return weighted(part)
+
     # The best multiple of what solved the step before is the first guess.
-    np.multiply(rows.product, excess, out=scaled)
-    Ma = base * rows.a + w[:, np.newaxis] * _times(scaled, A.T)
+    V[:] = rows.product
+    Ma = base * rows.a + w[:, np.newaxis] * sum(columns.map(weighted, columns.slices))
     best = (np.vecdot(rows.a, rows.y) / np.vecdot(rows.a, Ma))[:, np.newaxis]
     rows.a *= best
     rows.product *= best.astype(dtype)
@@ -453,9 +475,8 @@ def _iterate(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[
         if not open_.all():
             some, p, residual, energy = some[open_], p[open_], residual[open_], energy[open_]
             V, scaled, excess = V[: len(some)], scaled[: len(some)], excess[open_]
-        _times(p.astype(dtype), A, V)
-        np.multiply(V, excess, out=scaled)
-        Mp = base[some] * p + w[some, np.newaxis] * _times(scaled, A.T)
+        AxA = sum(columns.map(forth_and_back, columns.slices))
+        Mp = base[some] * p + w[some, np.newaxis] * AxA
         step = (energy / np.vecdot(p, Mp))[:, np.newaxis]
         V *= step.astype(dtype)
         for k, row in enumerate(some):
