@@ -15,13 +15,12 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures
 
 from sparsestep import CVDisplay, SparseStepIC
-from sparsestep.model_file import document_of
 from sparsestep.report import render_report
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 terms = PolynomialFeatures(2, include_bias=False).set_output(transform="pandas").fit_transform(X)
 model = SparseStepIC("bic").fit(terms, y)
-page = render_report(document_of(model, target="progression", source="the diabetes data"))
+page = render_report(model, target="progression", source="the diabetes data")
 print(f"{len(page.encode()) / 1000:.0f} kB")
 
 # %%

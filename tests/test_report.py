@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
 import report_documents as documents
-from sparsestep.model_file import read_document, write_document
+from sparsestep import SparseStepCV
+from sparsestep.model_file import document_of, read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
 from sparsestep.report.pictures import PathPicture
@@ -197,6 +199,18 @@ def test_writing_replaces_a_file_and_leaves_nothing_else(tmp_path):
     write_report(documents.by_cv(), file)
     assert file.read_text(encoding="utf-8") == render_report(documents.by_cv())
     assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_a_fitted_model_has_the_page_of_its_document(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    model = SparseStepCV(cv=5).fit(X, X[:, 1])
+    write_report(model, tmp_path / "report.html", target="income", source="a survey")
+    document = document_of(model, target="income", source="a survey")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render_report(document)
+    with pytest.raises(ValueError, match="its own target and source"):
+        render_report(document, target="income")
+    with pytest.raises(TypeError, match="not LinearRegression"):
+        render_report(LinearRegression().fit(X, X[:, 1]))
 
 
 def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):

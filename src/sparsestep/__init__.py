@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sparsestep.model_file import load_model, save_model
     from sparsestep.moments import Moments
     from sparsestep.path import Path
+    from sparsestep.report import write_report
     from sparsestep.sources import read_moments
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "read_moments",
     "save_model",
     "sparsestep_path",
+    "write_report",
 ]
 
 # Modules are imported when one of their names is first asked for: the command line is one of the
@@ -46,6 +48,7 @@ _HOMES = {
     "read_moments": "sources",
     "save_model": "model_file",
     "sparsestep_path": "estimators",
+    "write_report": "report",
 }
 
 

@@ -36,7 +36,6 @@ def demo(
     from sklearn.linear_model import LassoCV
 
     from sparsestep.estimators import SparseStepCV
-    from sparsestep.model_file import document_of
     from sparsestep.report import write_report
 
     screen = Screen(talk)
@@ -51,7 +50,7 @@ def demo(
     began = perf_counter()
     lasso = LassoCV(cv=10, alphas=101, max_iter=50_000, n_jobs=-1).fit(X, y)
     lasso_seconds = perf_counter() - began
-    write_report(document_of(model, target="progression", source="the diabetes data"), file)
+    write_report(model, file, target="progression", source="the diabetes data")
 
     _print_path(screen, model.path_, names)
     kept = np.flatnonzero(model.coef_)

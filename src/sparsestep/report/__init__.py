@@ -3,13 +3,16 @@
 import base64
 import hashlib
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path as FilePath
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from sparsestep.model_document import Document
+from sparsestep.model_file import document_of
 from sparsestep.report.contents import page_of
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
@@ -19,16 +22,23 @@ __all__ = ["render_report", "write_report"]
 _FOLDER = FilePath(__file__).parent
 
 
-def render_report(document: Document) -> str:
+def render_report(
+    model: Any, *, target: str | Sequence[str] | None = None, source: str | None = None
+) -> str:
     """The report on a model, as HTML.
 
     Everything is in the text: style, pictures, script and data. A policy in its head forbids it to
-    load or send anything. The same document gives the same text.
+    load or send anything. The same model gives the same text.
 
     Parameters
     ----------
-    document : Document
-        What `read_document` reads from a model file, or `document_of` makes of a fitted model.
+    model : SparseStep, SparseStepCV, SparseStepIC or Document
+        Fitted; or what `read_document` reads from a model file.
+    target : str or sequence of str, optional
+        Name of the target, or one for each; "y", or "y0", "y1" and so on, otherwise. A document
+        has its own.
+    source : str, optional
+        Where the data came from, for a reader. A document has its own.
 
     Returns
     -------
@@ -38,14 +48,13 @@ def render_report(document: Document) -> str:
     --------
     >>> import numpy as np
     >>> from sparsestep import SparseStepCV
-    >>> from sparsestep.model_file import document_of
     >>> from sparsestep.report import render_report
     >>> X = np.random.default_rng(0).standard_normal((50, 3))
     >>> model = SparseStepCV(cv=5).fit(X, X[:, 0])
-    >>> "1 of 3 candidate variables" in render_report(document_of(model, target="income"))
+    >>> "1 of 3 candidate variables" in render_report(model, target="income")
     True
     """
-    page = page_of(document)
+    page = page_of(_document(model, target, source))
     environment = _environment()
     gutter = max((a.explorer.picture.gutter for a in page.answers if a.explorer), default=0)
     style = environment.get_template("style.css").render(colours=COLOURS, gutter=gutter)
@@ -59,35 +68,60 @@ def render_report(document: Document) -> str:
     )
 
 
-def write_report(document: Document, path: str | os.PathLike[str]) -> None:
-    """Write the report on a model to a file, complete or not at all.
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    target: str | Sequence[str] | None = None,
+    source: str | None = None,
+) -> None:
+    """Write the report on a model to an HTML file, complete or not at all.
+
+    The file needs nothing else: style, pictures, script and data are in it. It holds no rows.
 
     Parameters
     ----------
-    document : Document
-        What `read_document` reads from a model file, or `document_of` makes of a fitted model.
+    model : SparseStep, SparseStepCV, SparseStepIC or Document
+        Fitted; or what `sparsestep.model_file.read_document` reads from a model file.
     path : path-like
         Exactly this name is used.
+    target : str or sequence of str, optional
+        Name of the target, or one for each; "y", or "y0", "y1" and so on, otherwise. A document
+        has its own.
+    source : str, optional
+        Where the data came from, for a reader. A document has its own.
+
+    See Also
+    --------
+    save_model : The model itself as a file, from which ``sparsestep report`` makes the same page.
 
     Examples
     --------
     >>> import os, tempfile
     >>> import numpy as np
-    >>> from sparsestep import SparseStepIC
-    >>> from sparsestep.model_file import document_of
-    >>> from sparsestep.report import write_report
+    >>> from sparsestep import SparseStepIC, write_report
     >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> model = SparseStepIC().fit(X, X[:, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(document_of(SparseStepIC().fit(X, X[:, 0])), f"{folder}/report.html")
+    ...     write_report(model, f"{folder}/report.html", target="income")
     ...     os.listdir(folder)
     ['report.html']
     """
-    text = render_report(document)
+    text = render_report(model, target=target, source=source)
     with (
         whole_file(path, "report") as temporary,
         open(temporary, "x", encoding="utf-8", newline="\n") as file,
     ):
         file.write(text)
+
+
+def _document(model: Any, target: str | Sequence[str] | None, source: str | None) -> Document:
+    """What is told of a model: a document as it is, or that of a fitted estimator."""
+    if not isinstance(model, dict):
+        return document_of(model, target=target, source=source)
+    if target is not None or source is not None:
+        raise ValueError("A document has its own target and source; give them to an estimator only")
+    return cast(Document, model)
 
 
 @cache
