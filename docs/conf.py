@@ -28,6 +28,8 @@ myst_heading_anchors = 3
 
 autodoc_typehints = "none"
 autosummary_generate = True
+# The list beside a class has no room for its name before every method.
+toc_object_entries_show_parents = "hide"
 # The docstrings list attributes themselves, and the template the methods.
 numpydoc_show_class_members = False
 
@@ -39,6 +41,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     # Pictures, what is printed, and pages; not whatever the last line of a block evaluates to.
     "capture_repr": ("_repr_html_",),
+    "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
 }

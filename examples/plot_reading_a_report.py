@@ -8,6 +8,8 @@ page.html``. Here are squares and products of the ten measurements of the diabet
 candidates, some of them nearly the same.
 """
 
+# sphinx_gallery_thumbnail_path = 'images/report.png'
+
 from html import escape
 
 import matplotlib.pyplot as plt
