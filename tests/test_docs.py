@@ -166,6 +166,14 @@ def test_each_block_is_run_or_is_not_python(page):
     assert ">>>" not in loose, "an example outside a block would not run"
 
 
+def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [shown] = [body for language, body, _ in fences(ROOT / "README.md") if language == "text"]
+    timed = re.sub(r"(?<=1010 fits)[ .\d]+", " ...", shown)
+    assert timed != shown
+    run_commands("README.md", 0, f"$ sparsestep demo\n...\n{timed}")
+
+
 def test_the_api_page_lists_the_public_names():
     listed = re.findall(
         r"^   (\w+)$", (ROOT / "docs" / "api.rst").read_text(encoding="utf-8"), re.M
