@@ -67,6 +67,49 @@ def test_polish_asked_for_the_inverse_of_a_singular_matrix():
     assert_allclose(model.fit(X, y).predict(X), y, atol=1e-4)
 
 
+def test_polish_started_from_more_columns_than_rows():
+    X = np.array(
+        [
+            [2.0922611258391804e-09, -0.6222598315629142, -0.4387749162470663, 0, 0, 3],
+            [6.146019323394866e-09, 1.010328095067746, 0.08838399068420874, 0, 0, 0.5],
+            [3.322963354806121e-10, 1.2991469658135097, -0.3500992341727286, 0, 0, 0.5],
+            [2.3311090649642833e-08, 1.91588951730677, 0.00447445522048511, 0, 0, 0.5],
+            [3.221868183251396e-09, -0.5757562138118116, 0.4779471167837724, 0, 0, 0],
+        ]
+    )
+    X[:, 3] = [-6.152677584469003e-184, -5.442900944845325e-07, 0, 0, 1.158954499499944e16]
+    X[:, 4] = [
+        -0.6189857727527345,
+        1.007176000403252,
+        1.293935998952373,
+        1.9133378893321464,
+        -0.5832269553766279,
+    ]
+    y = np.array([1.319979481529546, 2.6058875480111316, 2.7429837309254506, 4.333701885170492, 0])
+    y[4] = X[4, 3]
+    model = SparseStep(1e-300, polish="swap", fit_intercept=False, epsilon=0).fit(X, y)
+    assert np.count_nonzero(model.coef_) <= 5
+
+
+@pytest.mark.parametrize("alpha", [1e-16, 1e-20, 1e-60, 1e-300])
+def test_a_penalty_below_rounding_decided_nothing_between_columns_that_depend(alpha):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((8, 2)), rng.standard_normal(8)
+        X = np.column_stack([X, X.sum(axis=1)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LostDigitsWarning)
+            fast, loop = (SparseStep(alpha, solver=s).fit(X, y) for s in ("auto", "reference"))
+        assert_array_equal(fast.coef_ != 0, loop.coef_ != 0)
+
+
+def test_the_literal_loop_fitted_the_rounding_of_rows():
+    X = np.array([[0.0, 0, 0, 0, 1e8], [3, 3, 6, 3, 1e8], [0, -1, -1, 0, 1e8]])
+    factor = [1e-30, 1.0, 0.0, np.inf, 1e30]
+    model = SparseStep(5e-324, penalty_factor=factor, solver="reference").fit(X, X[:, 2])
+    assert_allclose(model.coef_, [0, 0, 1, 0, 0], atol=1e-12)
+
+
 def test_polish_squared_numbers_that_cannot_be_squared():
     X, y = table(30, 3)
     plain = SparseStep(10.0, polish="swap").fit(X, y)

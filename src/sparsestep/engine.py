@@ -412,6 +412,8 @@ def _left(family: GramFamily, gram: Index, support: Mask) -> Array:
             factor, failed = lapack.dpotrf(family.S[k][np.ix_(inside, inside)], lower=True)
             inverse = None if failed else lapack.dpotri(factor, lower=True)[0]
             seen[key] = np.zeros(len(inside)) if inverse is None else 1.0 / np.diag(inverse)
+            # Less than rounding is nothing, however much smaller the penalty is.
+            seen[key][seen[key] < 10 * len(inside) * np.finfo(np.float64).eps] = 0.0
         if len(inside):
             left[row, inside] = seen[key]
     return left

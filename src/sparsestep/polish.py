@@ -174,6 +174,9 @@ def _independent(S: Gram, prices: Array, support: Mask) -> Mask:
         if left > _COLLINEAR * A[j, j]:
             factor[k, :k], factor[k, k] = row, np.sqrt(left)
             kept.append(j)
+    # Beside near copies rounding may leave more than it should, and columns than the rank.
+    while _fit(S, np.zeros(len(support)), np.sort(inside[kept])) is None:
+        kept.pop()
     out = np.zeros_like(support)
     out[inside[kept]] = True
     return out

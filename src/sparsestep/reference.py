@@ -120,8 +120,10 @@ def sparsestep_reference_rows(
     factor = np.ones(m) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
     used = np.flatnonzero(A.any(axis=0) & np.isfinite(factor))
     A_used = A[:, used]
+    basis = row_space(A_used)
+    A_used, along = basis.T @ A_used, basis.T @ y
     schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
-    return _loop(lambda d: ridge_rows(A_used, d, y), used, alpha, factor, *schedule, callback)
+    return _loop(lambda d: ridge_rows(A_used, d, along), used, alpha, factor, *schedule, callback)
 
 
 def _loop(
@@ -198,15 +200,26 @@ def ridge_rows(
     """
     free = d == 0
     b = np.zeros(len(d))
-    if not free.all():
-        Q = linalg.orth(A[:, free])
+    # In a basis of what the free columns leave, no rounding remains of what they do not.
+    N = linalg.null_space(A[:, free].T) if free.any() else np.eye(len(y))
+    if N.size and not free.all():
         root = 1.0 / np.sqrt(d[~free])
-        B = (A[:, ~free] - Q @ (Q.T @ A[:, ~free])) * root
-        u = least_norm(np.concatenate([B.T, np.eye(len(y))]), y - Q @ (Q.T @ y))[0]
+        B = N.T @ A[:, ~free] * root
+        u = least_norm(np.concatenate([B.T, np.eye(N.shape[1])]), N.T @ y)[0]
         b[~free] = root * u[: len(root)]
     if free.any():
         b[free] = linalg.lstsq(A[:, free], y - A @ b)[0]
     return b
+
+
+def row_space(A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An orthonormal basis of the columns of A but for rounding, each by its own size.
+
+    Along other directions A and y are rounding, which penalties smaller than that would fit.
+    """
+    U, s, _ = linalg.svd(A / np.linalg.norm(A, axis=0), full_matrices=False, check_finite=False)
+    some: NDArray[np.float64] = U[:, s > max(A.shape) * np.finfo(np.float64).eps * s.max(initial=0)]
+    return some
 
 
 def least_norm(
