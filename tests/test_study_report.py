@@ -18,7 +18,7 @@ from sparsestep.study.analysis import analyse
 from sparsestep.study.canvas import blank, inline_svg, png, style, svg
 from sparsestep.study.figures import figures_of
 from sparsestep.study.heat_maps import level_map, winner_map, winners_of
-from sparsestep.study.markdown import claims_in_short, markdown_of
+from sparsestep.study.markdown import claims_in_short, markdown_of, ranks_in_short
 from sparsestep.study.rank_plot import rank_plot
 from sparsestep.study.ranks import MEASURES
 from sparsestep.study.results import METHODS, write_results, write_run
@@ -320,3 +320,14 @@ def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
 def test_the_readme_quotes_the_verdicts_of_the_committed_run():
     summary = json.loads((ROOT / "docs" / "study" / "summary.json").read_text(encoding="utf-8"))
     assert claims_in_short(summary) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_ranks_in_short_are_those_of_the_summary():
+    summary = json.loads((ROOT / "docs" / "study" / "summary.json").read_text(encoding="utf-8"))
+    title, head, *rows, claims = ranks_in_short(summary).splitlines()
+    assert title == "Average ranks on 180 data sets, 1 is best"
+    assert head.split("  ")[-4:] == ["MSE of b", "hit rate", "test MSE", "time"]
+    shown = {row.split()[0]: [float(rank) for rank in row.split()[1:]] for row in rows}
+    assert shown["SparseStep"] == [3.34, 2.33, 3.02, 4.04]
+    assert list(shown) == ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"]
+    assert claims.endswith("3 reproduced, 3 partly reproduced, 3 not reproduced.")

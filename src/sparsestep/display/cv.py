@@ -140,7 +140,8 @@ class CVDisplay:
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from sparsestep import CVDisplay, SparseStepCV
-        >>> model = SparseStepCV(rule="1se").fit(*load_diabetes(return_X_y=True, as_frame=True))
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = SparseStepCV(rule="1se").fit(X, y)
         >>> display = CVDisplay.from_estimator(model)
         >>> display.marks_["1se"].get_label()
         'one SE (chosen): alpha = 7.23e+04, 3 kept'

@@ -83,7 +83,8 @@ class PathDisplay:
     >>> from sparsestep import PathDisplay
     >>> alphas = [100.0, 10.0, 1.0]
     >>> coefs = [[0.0, 2.0, 2.1], [0.0, 0.0, -0.4]]
-    >>> display = PathDisplay(alphas=alphas, coefs=coefs, feature_names=["age", "bmi"], alpha=10.0)
+    >>> names = ["age", "bmi"]
+    >>> display = PathDisplay(alphas=alphas, coefs=coefs, feature_names=names, alpha=10.0)
     >>> display.plot().ax_.get_ylabel()
     'coefficient'
 
@@ -203,7 +204,8 @@ class PathDisplay:
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from sparsestep import PathDisplay, SparseStepCV
-        >>> model = SparseStepCV(rule="1se").fit(*load_diabetes(return_X_y=True, as_frame=True))
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = SparseStepCV(rule="1se").fit(X, y)
         >>> display = PathDisplay.from_estimator(model)
         >>> sorted(display.feature_names[j] for j in display.lines_)
         ['bmi', 'bp', 's5']

@@ -113,7 +113,8 @@ def read_moments(
     >>> import os, tempfile
     >>> import pyarrow as pa, pyarrow.parquet
     >>> from sparsestep import read_moments
-    >>> table = pa.table({"size": [1.0, 2.0, 4.0], "old": [True, False, False], "price": [1, 3, 4]})
+    >>> old = [True, False, False]
+    >>> table = pa.table({"size": [1.0, 2.0, 4.0], "old": old, "price": [1, 3, 4]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pa.parquet.write_table(table, os.path.join(folder, "part-0.parquet"))
     ...     pa.parquet.write_table(table, os.path.join(folder, "part-1.parquet"))

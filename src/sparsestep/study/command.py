@@ -1,5 +1,6 @@
 """The `sparsestep study` command. Imports what computes and draws only when it is called."""
 
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -69,3 +70,8 @@ def study(
             written = getattr(stages, name)(out)
             if not quiet:
                 print(written)
+        if stage == "all" and not quiet:
+            from sparsestep.study.markdown import ranks_in_short
+
+            summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+            print(f"\n{ranks_in_short(summary)}")

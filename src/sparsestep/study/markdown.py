@@ -1,4 +1,4 @@
-"""The summary as Markdown, for pages that quote the study."""
+"""The summary as Markdown, for pages that quote the study, and in short for a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sparsestep.study.claims import format_p, gathered
 
-__all__ = ["claims_in_short", "markdown_of"]
+__all__ = ["claims_in_short", "markdown_of", "ranks_in_short"]
 
 _MARK = {"reproduced": "✓", "partly reproduced": "partly", "not reproduced": "✗"}
 
@@ -69,6 +69,30 @@ def claims_in_short(summary: dict[str, Any]) -> str:
     """
     rows = [[claim["claim"], _MARK[claim["verdict"]]] for claim in summary["claims"]]
     return "\n".join(_table(["the paper's claim", "here"], rows)) + "\n"
+
+
+def ranks_in_short(summary: dict[str, Any]) -> str:
+    """The average ranks as a table for a terminal, and how many claims hold.
+
+    Parameters
+    ----------
+    summary : dict
+        What ``summary.json`` holds.
+
+    Returns
+    -------
+    str
+    """
+    measures = list(summary["measures"].values())
+    width = max(len(method) for method in summary["methods"])
+    lines = ["  ".join([" " * width, *(measure["title"] for measure in measures)])]
+    for method in summary["methods"]:
+        ranks = [f"{m['average_rank'][method]:{len(m['title'])}.2f}" for m in measures]
+        lines.append("  ".join([f"{method:<{width}}", *ranks]))
+    verdicts = [claim["verdict"] for claim in summary["claims"]]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in _MARK)
+    title = f"Average ranks on {summary['datasets']} data sets, 1 is best"
+    return "\n".join([title, *lines, f"Of the paper's {len(verdicts)} claims: {counts}."])
 
 
 def _run(summary: dict[str, Any]) -> str:
