@@ -1,5 +1,6 @@
 import decimal
 import gzip
+import os
 
 import numpy as np
 import pandas as pd
@@ -154,10 +155,12 @@ def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
     assert_moments(moments[0] + moments[1], expected(table, features=["x"], weight="w"))
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_folders_named_key_value_are_columns(large, table, tmp_path, monkeypatch):
-    if large:
+@pytest.mark.parametrize("read", ["by pyarrow", "in whole groups", "in slices"])
+def test_folders_named_key_value_are_columns(read, table, tmp_path, monkeypatch):
+    if read != "by pyarrow":
         monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+    if read == "in slices":
+        monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
     for year, start in ((2020, 0), (2021, 400)):
         (tmp_path / f"year={year}").mkdir()
         part = table.slice(start, 400)
@@ -178,10 +181,62 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 64)
     batches = [batch for batch, _, _ in _opened(tmp_path).batches(64)]
     assert max(batch.num_rows for batch in batches) <= 64
+    monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
     sliced = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     for a, b in zip(whole, sliced, strict=True):
         np.testing.assert_allclose(a.xtx, b.xtx, rtol=1e-12)
         assert a.n_samples == b.n_samples
+
+
+@pytest.fixture
+def grouped(table, tmp_path, monkeypatch):
+    """Two files whose groups of 60 rows are summed in twos, each by the thread that decodes it."""
+    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 150)
+    for name, rows in (("one", table.slice(0, 500)), ("two", table.slice(500))):
+        pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=60)
+    return tmp_path
+
+
+def test_whole_groups_of_rows(grouped, table):
+    files = _opened(grouped)
+    assert files.in_whole_groups(150)
+    places = [(place.first, place.rows) for _, (place,) in files.groups(150)]
+    assert places == 2 * [(0, 120), (120, 120), (240, 120), (360, 140)]
+    numbers = fold_numbers(table.num_rows, 3)
+    found = []
+    try:
+        for threads in (1, 4):
+            pa.set_cpu_count(threads)
+            found.append(read_moments(grouped, "y", features=FEATURES, folds=3))
+    finally:
+        pa.set_cpu_count(os.cpu_count())
+    for k, (one, four) in enumerate(zip(*found, strict=True)):
+        assert_moments(one, expected(table, rows=numbers == k))
+        np.testing.assert_array_equal(one.xtx, four.xtx)
+        np.testing.assert_array_equal(one.mean_x, four.mean_x)
+
+
+def test_a_missing_value_in_a_group_of_rows(grouped, table):
+    holed = table.slice(500).to_pandas()
+    holed.loc[321, "wide"] = np.nan
+    pq.write_table(pa.table(holed), grouped / "two.parquet", row_group_size=60)
+    with pytest.raises(ValueError, match=r"'wide'.*row 321 .*two\.parquet"):
+        read_moments(grouped, "y", features=FEATURES, folds=3)
+    with pytest.warns(DroppedRowsWarning, match="Left out 1 of 1000 rows"):
+        folds = read_moments(grouped, "y", features=FEATURES, folds=3, drop_missing=True)
+    kept = np.delete(np.arange(1000), 821)
+    for k, fold in enumerate(folds):
+        assert_moments(fold, expected(table, rows=kept[fold_numbers(999, 3) == k]))
+
+
+def test_a_damaged_group_of_rows_is_named(grouped):
+    path = grouped / "two.parquet"
+    data = bytearray(path.read_bytes())
+    offset = pq.read_metadata(path).row_group(3).column(0).data_page_offset
+    data[offset : offset + 40] = bytes(40)
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"two\.parquet cannot be read"):
+        read_moments(grouped, "y", features=FEATURES)
 
 
 def _opened(path):

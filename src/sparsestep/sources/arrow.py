@@ -1,7 +1,8 @@
 """Files, Arrow streams and frames in memory: read in batches of rows, summed while more are read.
 
 Three things keep the memory bounded whatever the number of rows: only the columns asked for are
-read; batches hold a fixed number of bytes; and no more than a few of them exist at a time. pyarrow
+read; batches hold a fixed number of bytes; and no more than a few of them exist at a time. Groups
+of rows of local Parquet files are decoded by the threads that sum them; everything else pyarrow
 reads in its own threads while ours compute the products of the rows before.
 """
 
@@ -12,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -24,11 +26,13 @@ import pyarrow.parquet as pq
 from sparsestep.moments import Moments
 from sparsestep.sources.blocks import (
     BLOCK_BYTES,
+    Load,
     Pass,
     Place,
     block_moments,
     block_rows,
     is_text,
+    loaded,
     pandas_schema,
     read_type,
     require_text,
@@ -44,6 +48,8 @@ __all__ = ["moments_of", "open_rows"]
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
 # ones than this are read in slices, as all large files at hand are.
 ROW_GROUP_BYTES = 128 << 20
+# Groups of rows of local files up to this size are summed whole.
+WHOLE_GROUP_BYTES = 64 << 20
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
 
@@ -57,6 +63,9 @@ FORMATS = {
     ".feather": "ipc",
 }
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+
+# What gives the columns of some rows, and where these come from.
+Blocks = Iterator[tuple[Load, list[Place]]]
 
 
 def moments_of(
@@ -90,11 +99,11 @@ def moments_of(
         ThreadPoolExecutor(threads) as pool,
     ):
         try:
-            for table, places in _gathered(rows.batches(size), size):
-                block = this.block(table, places)
+            for load, places in _blocks(rows, size):
+                block = this.block(load, places)
                 job = pool.submit(block_moments, block, columns, folds, memory)
-                running.append((table.num_rows, job))
-                del table, block, job
+                running.append((sum(place.rows for place in places), job))
+                del load, block, job
                 while len(running) > threads:
                     _next(running, sums, advance)
             while running:
@@ -112,7 +121,14 @@ def _next(running: deque[tuple[int, Future[Parts]]], sums: FoldSums, advance: An
     advance(rows)
 
 
-def _gathered(batches: Batches, size: int) -> Iterator[tuple[Any, list[Place]]]:
+def _blocks(rows: Rows, size: int) -> Blocks:
+    """All rows in order, decoded by whoever sums them if that is possible."""
+    if isinstance(rows, _Files) and rows.in_whole_groups(size):
+        return rows.groups(size)
+    return _gathered(rows.batches(size), size)
+
+
+def _gathered(batches: Batches, size: int) -> Blocks:
     """Batches put together, as tables of at most `size` rows, and where their rows come from."""
     waiting: list[Any] = []
     places: list[Place] = []
@@ -121,13 +137,13 @@ def _gathered(batches: Batches, size: int) -> Iterator[tuple[Any, list[Place]]]:
         for start in range(0, batch.num_rows, size):
             part = batch.slice(start, size)
             if have + part.num_rows > size:
-                yield pa.Table.from_batches(waiting), places
+                yield loaded(pa.Table.from_batches(waiting)), places
                 waiting, places, have = [], [], 0
             waiting.append(part)
             places.append(Place(name, first + start, part.num_rows))
             have += part.num_rows
     if waiting:
-        yield pa.Table.from_batches(waiting), places
+        yield loaded(pa.Table.from_batches(waiting)), places
 
 
 # -- what can be read ------------------------------------------------------------------------
@@ -401,9 +417,9 @@ class _Files(_Dataset):
             if self._kind == "parquet":
                 with self._system.open_input_file(path) as file:
                     meta = pq.read_metadata(file)
-                groups = (meta.row_group(i).num_rows for i in range(meta.num_row_groups))
-                return _Header(meta.schema.to_arrow_schema(), meta.num_rows, max(groups, default=0))
-            header = _Header(self._plain_format().inspect(path, self._system), None, 0)
+                groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+                return _Header(meta.schema.to_arrow_schema(), meta.num_rows, groups)
+            header = _Header(self._plain_format().inspect(path, self._system), None, ())
             # Names are decoded when they are asked for.
             _ = header.schema.names
         except UnicodeDecodeError as error:
@@ -477,9 +493,12 @@ class _Files(_Dataset):
         """
         if self._kind != "parquet":
             return False
-        group = max(header.group_rows for header in self._headers)
         large = self._local and self._mean_rows() >= size
-        return large or 8 * group * len(self._columns) > ROW_GROUP_BYTES
+        return large or 8 * self._group_rows() * len(self._columns) > ROW_GROUP_BYTES
+
+    def _group_rows(self) -> int:
+        """Rows of the largest group of rows in a Parquet file."""
+        return max(max(header.groups, default=0) for header in self._headers)
 
     def _mean_rows(self) -> int:
         """Rows in a Parquet file, on average."""
@@ -502,25 +521,63 @@ class _Files(_Dataset):
 
     def _slices(self, size: int) -> Batches:
         """Rows of Parquet files, decoded by pyarrow's threads when we ask for them."""
+        own = [name for name in self._columns if name not in self._in_folder_names]
         for fragment in self._dataset.get_fragments():
-            keys = ds.get_partition_keys(fragment.partition_expression)
-            own = [name for name in self._columns if name not in self._in_folder_names]
-            schema = self._dataset.schema
             first = 0
             with fragment.open() as opened:
                 # Without a buffer each column of a whole group would be read at once.
                 buffer = 1 << (18 if self._local else 22)
                 file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=buffer)
                 for batch in file.iter_batches(size, columns=own):
-                    arrays = [
-                        batch.column(name).cast(schema.field(name).type)
-                        if name in own
-                        else pa.repeat(pa.scalar(keys[name], schema.field(name).type), len(batch))
-                        for name in self._columns
-                    ]
+                    arrays = self._completed(batch, fragment, self._columns, len(batch))
                     part = pa.RecordBatch.from_arrays(arrays, names=self._columns)
                     yield part, fragment.path, first
                     first += part.num_rows
+
+    def in_whole_groups(self, size: int) -> bool:
+        """Whether each group of rows of Parquet files is decoded by the thread that sums it.
+
+        That keeps all cores busy at less cost than pyarrow's threads beside ours, but a group can
+        only be decoded from its beginning, so larger ones would take too much memory.
+        """
+        group = 8 * self._group_rows() * len(self._columns)
+        return self._local and self._sliced(size) and group <= WHOLE_GROUP_BYTES
+
+    def groups(self, size: int) -> Blocks:
+        """Groups of rows of Parquet files, small ones together."""
+        for fragment, header in zip(self._dataset.get_fragments(), self._headers, strict=True):
+            with fragment.open() as opened:
+                meta = pq.read_metadata(opened)
+            first = 0
+            for run in _runs(header.groups, size):
+                rows = sum(header.groups[i] for i in run)
+                load = partial(self._decoded, fragment, meta, run, rows)
+                yield load, [Place(fragment.path, first, rows)]
+                first += rows
+
+    def _decoded(
+        self, fragment: Any, meta: Any, groups: Sequence[int], rows: int, names: Sequence[str]
+    ) -> Any:
+        """Some columns of some groups of rows of a file, decoded in this thread."""
+        own = [name for name in names if name not in self._in_folder_names]
+        try:
+            with fragment.open() as opened:
+                file = pq.ParquetFile(opened, metadata=meta, pre_buffer=False, buffer_size=1 << 16)
+                part = file.read_row_groups(groups, own, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise self._blamed(error, fragment.path) from error
+        return pa.table(self._completed(part, fragment, names, rows), names=names)
+
+    def _completed(self, part: Any, fragment: Any, names: Sequence[str], rows: int) -> list[Any]:
+        """Columns of some rows of a file, or of its folder, of the types to read them as."""
+        keys = ds.get_partition_keys(fragment.partition_expression)
+        fields = [self._dataset.schema.field(name) for name in names]
+        return [
+            pa.repeat(pa.scalar(keys[field.name], field.type), rows)
+            if field.name in self._in_folder_names
+            else part.column(field.name).cast(field.type)
+            for field in fields
+        ]
 
     def _blamed(self, error: Exception, name: str) -> ValueError:
         """The error with the name of its file, which pyarrow leaves out: found by reading on."""
@@ -552,10 +609,24 @@ class _Files(_Dataset):
 
 
 class _Header:
-    """Types, number of rows if known, and rows of the largest group that is decoded whole."""
+    """Types, number of rows if known, and rows of each group of a Parquet file."""
 
-    def __init__(self, schema: Any, rows: int | None, group_rows: int) -> None:
-        self.schema, self.rows, self.group_rows = schema, rows, group_rows
+    def __init__(self, schema: Any, rows: int | None, groups: tuple[int, ...]) -> None:
+        self.schema, self.rows, self.groups = schema, rows, groups
+
+
+def _runs(groups: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Numbers of neighbouring groups with at most `size` rows together, or of one group."""
+    run: list[int] = []
+    rows = 0
+    for i, count in enumerate(groups):
+        if run and rows + count > size:
+            yield run
+            run, rows = [], 0
+        run.append(i)
+        rows += count
+    if run:
+        yield run
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Blocks of rows, as Arrow tables, to the moments of each fold."""
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,13 @@ from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 __all__ = [
     "BLOCK_BYTES",
     "Block",
+    "Load",
     "Pass",
     "Place",
     "block_moments",
     "block_rows",
     "is_text",
+    "loaded",
     "pandas_schema",
     "partition_moments",
     "read_type",
@@ -35,6 +37,11 @@ __all__ = [
 BLOCK_BYTES = 16 << 20
 
 
+# Columns decoded before they are gathered: few, so that they stay in the cache and their memory is
+# used again; enough to outweigh the opening of the file.
+COLUMNS_AT_ONCE = 8
+
+
 @dataclass(frozen=True)
 class Place:
     """Where rows come from: rows `first` to `first + rows` of something with a name."""
@@ -44,14 +51,23 @@ class Place:
     rows: int
 
 
+# What gives a table that has these columns, and maybe others.
+Load = Callable[[Sequence[str]], Any]
+
+
 @dataclass(frozen=True)
 class Block:
-    """A table, the rows of it to use (None: all) and the fold of each of those (None: one)."""
+    """Columns of some rows, the rows to use (None: all) and the fold of each (None: one)."""
 
-    table: Any
+    load: Load
     places: Sequence[Place]
     keep: NDArray[np.intp] | None
     folds: NDArray[np.intp] | None
+
+
+def loaded(table: Any) -> Load:
+    """What gives a table that is there already."""
+    return lambda names: table
 
 
 def block_rows(columns: Columns, size: int = BLOCK_BYTES) -> int:
@@ -69,12 +85,19 @@ class Pass:
         self.numbers = None if folds is None else FoldNumbers(folds, seed, part)
         self.counts = RowCounts()
 
-    def block(self, table: Any, places: Sequence[Place]) -> Block:
-        """The next rows, those with a missing value left out and each of the others in a fold."""
-        self.counts.rows += table.num_rows
-        keep = self._complete(table) if self.drop_missing else None
-        rows = table.num_rows if keep is None else len(keep)
-        return Block(table, places, keep, None if self.numbers is None else self.numbers.take(rows))
+    def block(self, load: Load, places: Sequence[Place]) -> Block:
+        """The next rows, those with a missing value left out and each of the others in a fold.
+
+        Whoever sums the block loads it, unless that is needed to see what is missing.
+        """
+        rows = sum(place.rows for place in places)
+        self.counts.rows += rows
+        keep = None
+        if self.drop_missing:
+            table = load(self.columns.all)
+            load, keep = loaded(table), self._complete(table)
+        rows = rows if keep is None else len(keep)
+        return Block(load, places, keep, None if self.numbers is None else self.numbers.take(rows))
 
     def _complete(self, table: Any) -> NDArray[np.intp] | None:
         """Numbers of the rows without a missing value; None if that is all of them."""
@@ -153,16 +176,16 @@ def block_moments(
         # Rows gathered fold by fold are summed without another copy. Small integers sort fastest.
         order = np.argsort(fold_of.astype(np.min_scalar_type(count)), kind="stable")
         rows, fold_of = (order if rows is None else rows[order]), fold_of[order]
-    n = block.table.num_rows if rows is None else len(rows)
+    n = sum(place.rows for place in block.places) if rows is None else len(rows)
     weight = None
     if columns.weight is not None:
-        weight = _gathered(block.table, [columns.weight], rows, n)[:, 0]
+        weight = _gathered(block.load, [columns.weight], rows, n)[:, 0]
         if not weight.any():
             n = 0
     if n == 0:
         return [None] * count
-    X = _gathered(block.table, columns.features, rows, n, memory)
-    y = _gathered(block.table, [columns.target], rows, n)[:, 0]
+    X = _gathered(block.load, columns.features, rows, n, memory)
+    y = _gathered(block.load, [columns.target], rows, n)[:, 0]
     try:
         if fold_of is None:
             return [Moments.from_data(X, y, weight, feature_names=columns.features)]
@@ -173,7 +196,7 @@ def block_moments(
 
 
 def _gathered(
-    table: Any,
+    load: Load,
     names: Sequence[str],
     rows: NDArray[np.intp] | None,
     n: int,
@@ -188,6 +211,8 @@ def _gathered(
             memory.room = room
     result = room[:size].reshape((n, len(names)), order="F")
     for j, name in enumerate(names):
+        if j % COLUMNS_AT_ONCE == 0:
+            table = load(names[j : j + COLUMNS_AT_ONCE])
         values = _numbers(table.column(name))
         if rows is None:
             result[:, j] = values
@@ -211,7 +236,7 @@ def _numbers(column: Any) -> NDArray[Any]:
 
 def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
     """The error for a block that has no moments, with the place of the first bad value."""
-    table = block.table
+    table = block.load(columns.all)
     use = np.ones(table.num_rows, dtype=bool)
     if block.keep is not None:
         use[:] = False
@@ -269,5 +294,6 @@ def partition_moments(
     memory = threading.local()
     for table in tables:
         place = Place(name, this.counts.rows, table.num_rows)
-        sums.add(block_moments(this.block(table, [place]), columns, folds, memory))
+        block = this.block(loaded(table), [place])
+        sums.add(block_moments(block, columns, folds, memory))
     return sums.result(), this.counts

@@ -17,6 +17,8 @@ class FoldNumbers:
 
     def __init__(self, folds: int, seed: int, part: int = 0) -> None:
         self._folds = folds
+        self._numbers = np.arange(folds, dtype=np.uint64)
+        self._low_bits = np.uint64((1 << (folds - 1).bit_length()) - 1)
         self._random = np.random.Philox(key=np.array([seed, part], dtype=np.uint64))
         self._rest = np.empty(0, dtype=np.intp)
 
@@ -24,8 +26,13 @@ class FoldNumbers:
         """Fold numbers of the next rows."""
         blocks = -(-max(rows - len(self._rest), 0) // self._folds)
         keys = self._random.random_raw(blocks * self._folds).reshape(blocks, self._folds)
-        # The order of random keys is a random permutation.
-        numbers = np.concatenate([self._rest, np.argsort(keys, axis=1, kind="stable").ravel()])
+        # The order of random keys is a random permutation. Keys that carry the number of their
+        # place in their low bits say it when they are sorted, which takes a third of an argsort.
+        keys &= ~self._low_bits
+        keys |= self._numbers
+        keys.sort(axis=1)
+        keys &= self._low_bits
+        numbers = np.concatenate([self._rest, keys.ravel().view(np.intp)])
         self._rest = numbers[rows:].copy()
         return numbers[:rows]
 
