@@ -545,6 +545,13 @@ refuse(
 )
 refuse(
     "alphas",
+    "alphas=[1, inf]",
+    "alphas must be finite and not negative; got inf.",
+    with_params(alphas=[1, np.inf]),
+    MANY,
+)
+refuse(
+    "alphas",
     "alphas=[]",
     "alphas must be how many to try, or a list of numbers; got [].",
     with_params(alphas=[]),
