@@ -32,7 +32,7 @@ from scipy.linalg import lapack
 
 from sparsestep.equations import NormalEquations
 from sparsestep.linear import GramFamily, by_gram
-from sparsestep.reference import ridge, sparsestep_reference
+from sparsestep.reference import sparsestep_reference
 from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
 from sparsestep.threads import one_blas_thread
 
@@ -50,8 +50,6 @@ _LARGE = 1500
 _BLOCK = 300_000
 # Up to this size the few rows in doubt are soonest solved by factorizations.
 _SMALL = 256
-# A ridge penalty that only chooses among solutions that fit equally well.
-_NEXT_TO_NOTHING = 1e-30
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
 
@@ -207,12 +205,15 @@ def _canonical(
 
 def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Rows:
     """The rows at their late start, with a bound on what they missed."""
+    largest = np.full(len(rows.gram), np.inf)
     if family.invertible:
         largest = np.sqrt((rows.ols**2 / rows.unit).max(axis=1, initial=0.0))
-    else:
-        largest = _longest_ridge(rows, family)
     alpha = (rows.alpha / rows.unit).max(axis=1, initial=0.0)
     at, from_zero = late_start(gammas, alpha, largest, family.smallest[rows.gram], rules)
+    if not family.well_conditioned:
+        later = _while_ridge(rows, family, gammas, rules)
+        from_zero |= later > at
+        at = np.maximum(at, later)
     if rules is BOLD and family.well_conditioned and _is_moderate(rows, gammas):
         rows = rows.astype(np.float32)
     b = np.where(from_zero[:, np.newaxis], 0, rows.ols)
@@ -229,21 +230,40 @@ def _is_moderate(rows: _Rows, gammas: Array) -> bool:
     return bool(max(width.max(), crest.max()) < 1e35 and width.min() > 1e-35)
 
 
-def _longest_ridge(rows: _Rows, family: GramFamily) -> Array:
-    """A bound on the coefficients of every ridge regression: the length of the shortest solution.
+def _while_ridge(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> Index:
+    """How far into the schedule every step is a ridge regression, each with one penalty for all.
 
-    Without a unique least-squares solution the loop, while its penalties are all alike, starts near
-    the solution of least norm; a larger penalty gives a shorter vector.
+    So it is while gamma is far above the coefficients of the ridge regression before. These are, in
+    units where gamma is the same for all, ``V (w + alpha / gamma^2)^-1 V'q`` with eigenvalues w and
+    eigenvectors V of the matrix: nearly collinear columns leave least squares far behind long
+    before their penalty matters. Rows with different penalties are not looked at.
     """
-    lengths: dict[tuple[int, bytes], float] = {}
-    for row, k in enumerate(rows.gram):
-        key = (k, rows.q[row].tobytes())
-        if key not in lengths:
-            b = ridge(family.S[k], _NEXT_TO_NOTHING / rows.unit[row], rows.q[row])
-            lengths[key] = float(np.sqrt(np.sum(b**2 / rows.unit[row])))
-    alike = np.ptp(rows.alpha, axis=1) == 0
-    found = [lengths[k, q.tobytes()] for k, q in zip(rows.gram, rows.q, strict=True)]
-    return np.where(alike, found, np.inf)
+    at = np.zeros(len(rows.gram), dtype=np.intp)
+    alpha = rows.alpha[:, 0]
+    looked_at = (np.ptp(rows.alpha, axis=1) == 0) & (alpha > 0)
+    floor = 10 * rows.q.shape[1] * np.finfo(np.float64).eps
+    for k in np.unique(rows.gram[looked_at]):
+        of_gram = np.flatnonzero(looked_at & (rows.gram == k))
+        largest = rows.unit[of_gram].max(axis=1)
+        root = np.sqrt(rows.unit[of_gram[0]] / largest[0])
+        values, vectors = np.linalg.eigh(root * family.S[k] * root[:, np.newaxis])
+        along = (rows.q[of_gram] * root) @ vectors
+        along[:, values <= floor] = 0.0
+        penalty = alpha[of_gram, np.newaxis] / (gammas**2 * largest[:, np.newaxis])
+        exponent = np.log2(penalty)
+        ladder = np.arange(np.floor(exponent.min()), exponent.max() + 2)
+        divisor = values.clip(0.0) + np.exp2(ladder)[:, np.newaxis]
+        rung = (exponent - ladder[0]).astype(np.intp)
+        sizes: dict[bytes, Array] = {}
+        for row, direction, steps, unit in zip(of_gram, along, rung, largest, strict=True):
+            key = direction.tobytes()
+            if key not in sizes:
+                sizes[key] = np.abs((direction / divisor) @ vectors.T).max(axis=1)
+            size = np.maximum(sizes[key][steps], sizes[key][steps + 1]) / np.sqrt(unit)
+            before = np.concatenate([size[:1], size[:-1]])
+            near = np.flatnonzero(gammas < rules.ridge * before)
+            at[row] = max((near[0] if len(near) else len(gammas)) - 1, 0)
+    return at
 
 
 @dataclass

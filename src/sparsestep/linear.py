@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from sparsestep.posv import posv
 from sparsestep.reference import ridge
 
 __all__ = ["GramFamily", "by_gram"]
@@ -243,40 +244,32 @@ class _Systems:
         """
         finite = np.isfinite(self.d).all(axis=1, keepdims=True)
         d = np.where(finite, self.d, 0.0).astype(np.float64)
+        return np.where(finite, self._factorized(d, careful=False), np.nan)
+
+    def carefully(self) -> Array:
+        """Solve each system by a factorization, or by `ridge` if it is singular to rounding."""
+        return self._factorized(self.d, careful=True)
+
+    def _factorized(self, d: Array, careful: bool) -> Array:
+        """The solutions for the diagonals `d`, stack by stack."""
         q = self.q.astype(np.float64, copy=False)
         out = np.empty_like(q)
         m = d.shape[1]
         stack = max(1, _STACK_BYTES // (8 * m * m))
-        alone = self.family.map is map
 
         def solve_from(low: int) -> None:
             A = self.family.S[self.gram[low : low + stack]]
             A.reshape(len(A), -1)[:, :: m + 1] += d[low : low + stack]
-            if alone:
-                for row, matrix in enumerate(A, start=low):
-                    out[row] = _posv(matrix, q[row])
-                return
-            # Slower, but unlike SciPy's posv NumPy's Cholesky lets other threads run meanwhile.
-            for row, factor in enumerate(np.linalg.cholesky(A), start=low):
-                out[row] = lapack.dpotrs(factor.T, q[row], lower=False)[0]
+            for row, matrix in enumerate(A, start=low):
+                out[row] = q[row]
+                solved = posv(matrix, out[row])
+                # The factor's diagonal, squared, is what each column keeps beside those before it.
+                kept = np.diagonal(matrix) ** 2
+                if careful and not (solved and np.all(kept > m * _EPS * (1.0 + d[row]))):
+                    out[row] = ridge(self.family.S[self.gram[row]], d[row], q[row])
 
         for _ in self.family.map(solve_from, range(0, len(d), stack)):
             pass
-        return np.where(finite, out, np.nan)
-
-    def carefully(self) -> Array:
-        """Solve each system by a factorization, or by `ridge` if it is singular to rounding."""
-        m = self.d.shape[1]
-        A = np.empty((m, m))
-        out = np.empty_like(self.q)
-        for row, (k, d, q) in enumerate(zip(self.gram, self.d, self.q, strict=True)):
-            np.copyto(A, self.family.S[k])
-            A.ravel()[:: m + 1] += d
-            factor, solution, failed = lapack.dposv(A.T, q, lower=True, overwrite_a=True)
-            # The factor's diagonal, squared, is what each column keeps beside those before it.
-            if failed or not np.all(np.diagonal(factor) ** 2 > m * _EPS * (1.0 + d)):
-                solution = ridge(self.family.S[k], d, q)
-            out[row] = solution
         return out
 
     def damping(self) -> Floats:
