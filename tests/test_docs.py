@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.datasets import load_diabetes
 
 import sparsestep
 
@@ -80,13 +81,15 @@ def run_commands(name, line, body):
 
 
 def files_of_the_pages(folder):
-    """The tables that the pages read: flats with a price."""
+    """The tables that the pages read: flats with a price, patients with their progress."""
     rng = np.random.default_rng(0)
     (folder / "data").mkdir()
     for file in ("data/0.parquet", "data/1.parquet", "rows.parquet"):
         size, rooms = rng.normal(100, 20, 200), rng.integers(1, 7, 200)
         flats = {"size": size, "rooms": rooms, "price": 3 * size + rng.normal(size=200)}
         pq.write_table(pa.table(flats), folder / file)
+    patients = load_diabetes(as_frame=True, scaled=False).frame
+    patients.rename(columns={"target": "progression"}).to_csv(folder / "patients.csv", index=False)
 
 
 @contextmanager

@@ -460,6 +460,17 @@ def load_model(path: str | os.PathLike[str]) -> "SparseStep | SparseStepCV | Spa
     ------
     ModelFileError
         If the file is damaged, is something else, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from sparsestep import SparseStep, load_model, save_model
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(SparseStep(alpha=2.0).fit(X, X[:, 0]), f"{folder}/model.json")
+    ...     load_model(f"{folder}/model.json")
+    SparseStep(alpha=2.0)
     """
     return estimator_of(read_document(path))
 
