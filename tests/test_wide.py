@@ -94,6 +94,17 @@ def test_the_answer_is_the_literal_loops(
     compare_rows(A, y, alphas, solve(A, y, alphas))
 
 
+@pytest.mark.parametrize("kind", ["uncorrelated", "ar1", "blocks"])
+@pytest.mark.parametrize("lowest", [-1.5, -3.0])
+def test_many_alphas_of_several_targets_give_the_literal_loop_too(kind, lowest):
+    A, y = wide_problem(kind, 20, 60, 7)
+    targets = np.stack([y, y[::-1]])
+    alphas = np.stack([largest_drop(A, t) * np.logspace(0.3, lowest, 24) for t in targets])
+    found, _ = solve_wide(RowEquations(A, targets, alphas), Schedule())
+    for t in range(2):
+        compare_rows(A, targets[t], alphas[t], found[t])
+
+
 @given(
     seed=st.integers(0, 10**6),
     share=st.floats(-3, 0),
@@ -217,8 +228,9 @@ def test_the_first_of_equal_columns_is_kept():
     assert_array_equal(np.flatnonzero(chosen), [40])
 
 
-def test_an_automatic_grid_ends_at_half_as_many_variables_as_rows():
-    A, y = wide_problem("uncorrelated", 40, 200, 3)
+@pytest.mark.parametrize("m", [44, 70, 200])
+def test_an_automatic_grid_ends_at_half_as_many_variables_as_rows(m):
+    A, y = wide_problem("uncorrelated", 40, m, 3)
     path = sparsestep_path(A, y, alphas=20)
     assert path.n_nonzero[0] == 0 and path.n_nonzero[4:].all()
     assert 20 <= path.n_nonzero[-1] < 40 and path.n_nonzero[-2] < 40

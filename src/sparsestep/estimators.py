@@ -395,7 +395,7 @@ class SparseStepCV(_SparseStepBase):
     ----------
     alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of twice as many columns as rows or more: half as many as there are
+        and one that keeps all (of more columns than rows: half as many as there are
         rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
         scale of scikit-learn's ``Ridge``): the paper's lambdas.
     cv : int, splitter or iterable of (train, test), default=10
@@ -575,7 +575,7 @@ class SparseStepIC(_SparseStepBase):
         least 1).
     alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of twice as many columns as rows or more: half as many as there are
+        and one that keeps all (of more columns than rows: half as many as there are
         rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
         scale of scikit-learn's ``Ridge``): the paper's lambdas.
     {settings}
@@ -662,8 +662,8 @@ def sparsestep_path(
     X, y, sample_weight
         As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
     alphas : int, array-like or "sizes", default=101
-        How many alphas, between one that keeps no variable and one that keeps all (of twice as many
-        columns as rows or more: half as many as there are rows, here and in "sizes"); the alphas
+        How many alphas, between one that keeps no variable and one that keeps all (of more columns
+        than rows: half as many as there are rows, here and in "sizes"); the alphas
         themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
         "sizes" for one model of every size that some alpha gives.
     fit_intercept, standardize, penalty_factor

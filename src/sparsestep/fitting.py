@@ -278,7 +278,7 @@ class _Scale:
     always : int
         How many variables have no penalty, and are in every model.
     wide : bool
-        Whether there are at least twice as many columns as the rows can tell apart.
+        Whether there are more columns than the rows can tell apart.
     """
 
     guess: Array
@@ -309,7 +309,7 @@ class _Scale:
         else:
             rank = min(rank, independent_columns(equations.S) - always)
         full = min(int(np.count_nonzero(used)), max(int(rank), 0))
-        wide = moments.is_thin and bool(2 * rank <= np.count_nonzero(used))
+        wide = moments.is_thin and bool(rank < np.count_nonzero(used))
         if wide:
             full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
