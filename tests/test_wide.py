@@ -94,6 +94,28 @@ def test_the_answer_is_the_literal_loops(
     compare_rows(A, y, alphas, solve(A, y, alphas))
 
 
+@given(
+    n=st.integers(2, 12),
+    extra=st.integers(1, 20),
+    powers=st.lists(st.integers(-10, 10), min_size=2, max_size=3),
+    apart=st.sampled_from([1.0, 1e-3, 1e-5, 1e-6, 1e-7, 1e-9]),
+    share=st.floats(-4.0, -0.1),
+    seed=st.integers(0, 10**6),
+)
+@example(5, 7, [0, 8], 1.0, -2.0, 0)
+@example(6, 30, [0, 0], 1e-6, -2.0, 1)
+@settings(max_examples=80)
+def test_columns_of_far_different_sizes_and_rows_hardly_different(
+    n, extra, powers, apart, share, seed
+):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n + extra)) * 10.0 ** rng.choice(powers, n + extra)
+    A[1:] = A[0] + apart * (A[1:] - A[0])
+    y = rng.standard_normal(n)
+    alphas = largest_drop(A, y) * 10.0 ** np.array([share])
+    compare_rows(A, y, alphas, solve(A, y, alphas))
+
+
 @pytest.mark.parametrize("kind", ["uncorrelated", "ar1", "blocks"])
 @pytest.mark.parametrize("lowest", [-1.5, -3.0])
 def test_many_alphas_of_several_targets_give_the_literal_loop_too(kind, lowest):

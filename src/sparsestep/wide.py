@@ -69,8 +69,12 @@ _DOUBT = 0.2
 _ALL_DIGITS = 1e-9
 # A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
 _STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
-# Directions of the rows in which the columns vary less than this, relative to the most, are none.
+# Directions of the rows in which the columns vary less than this, relative to the most, are none ...
 _NOTHING = 1e-14
+# ... unless a column, by its own length, has more than this along one of them. Then, and where the
+# squares along the others are as far apart as this, the directions are not told apart well enough.
+_LOST = 1e-12
+_FAR_APART = 1e-8
 
 
 @dataclass
@@ -105,6 +109,8 @@ class _Columns:
         1 / sqrt(penalty factor).
     size : float
         What the columns were divided by.
+    told_apart : bool
+        Whether the eigenvectors have enough digits for every column, however short.
     map : callable
         Python's ``map``, or that of a pool of threads: slices of the columns are shared out by it.
     """
@@ -124,6 +130,12 @@ class _Columns:
         e, vectors = np.linalg.eigh(self._A @ self._A.T / squares)
         some = e > _NOTHING * e.max(initial=0.0)
         self.e, self.basis = e[some], vectors[:, some]
+        self.told_apart = bool(
+            self.e.min() > _FAR_APART * e.max()
+            and np.all(
+                np.abs(vectors[:, ~some].T @ self._A) <= _LOST * np.linalg.norm(self._A, axis=0)
+            )
+        )
         self._length = np.sqrt(squares)
         self.size = float(self._length * largest)
         basis = (self.basis / self._length).astype(np.float32)
@@ -170,7 +182,7 @@ def solve_wide(
             largest = np.abs(y).max(axis=1, keepdims=True)
             length = np.linalg.norm(y / largest, axis=1) * largest[:, 0]
             y /= length[:, np.newaxis]
-            for rules in (BOLD, CAREFUL):
+            for rules in (BOLD, CAREFUL) if columns.told_apart else ():
                 here = target[todo]
                 unit = columns.size / length[here]
                 alpha = alphas[todo] / length[here] ** 2
