@@ -134,7 +134,7 @@ def cost_in_rows():
 def ill_conditioned():
     print("\nIll-conditioned designs, 1010 fits, n = 20000")
     rng = np.random.default_rng(1)
-    Z = rng.uniform(0.0, 2.0, (20_000, 6))
+    Z = rng.uniform(1.0, 1.75, (20_000, 6))
     polynomial = PolynomialFeatures(4, include_bias=False).fit_transform(Z)
     base = rng.standard_normal((20_000, 42))
     noise = rng.standard_normal((20_000, 209))
