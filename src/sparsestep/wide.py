@@ -69,10 +69,10 @@ _DOUBT = 0.2
 _ALL_DIGITS = 1e-9
 # A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
 _STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
-# Directions of the rows in which the columns vary less than this, relative to the most, are none ...
+# Directions of the rows in which the columns vary less than this, relative to the most, are none.
 _NOTHING = 1e-14
-# ... unless a column, by its own length, has more than this along one of them. Then, and where the
-# squares along the others are as far apart as this, the directions are not told apart well enough.
+# But if a column has more than this, of its own length, along one of them, or if the squares along
+# the others are as far apart as this, the directions are not told apart well enough.
 _LOST = 1e-12
 _FAR_APART = 1e-8
 
