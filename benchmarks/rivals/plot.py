@@ -16,7 +16,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from rivals.libraries import LIBRARIES
 from rivals.run import RESULTS, ROOT
-from rivals.table import cells, measures, why_empty
+from rivals.table import cells, measured, measures, why_empty
 
 PICTURE = ROOT / "docs" / "benchmarks" / "rivals.svg"
 OURS, RIVAL, GREY = "#0072B2", "#D55E00", "#767676"
@@ -31,7 +31,7 @@ ROW, TOP = 1.95, 0.5  # inches
 
 def draw(results):
     """The figure."""
-    grouped, problems = cells(results), results["problems"]
+    grouped, problems = cells(results), measured(results)
     height = ROW * len(problems) + TOP
     figure, axes = plt.subplots(
         len(problems), len(PANELS), figsize=(10.5, height), sharey=True, squeeze=False

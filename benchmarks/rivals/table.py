@@ -29,6 +29,12 @@ def cells(results):
     return grouped
 
 
+def measured(results):
+    """The problems that any library has met."""
+    met = {run["problem"] for run in results["runs"]}
+    return {name: problem for name, problem in results["problems"].items() if name in met}
+
+
 def seconds_text(seconds):
     """Three digits, in the unit that suits."""
     return f"{1e3 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
@@ -157,7 +163,7 @@ def section(results):
         "![Time, hit rate, error of b and test error of each library on each problem]"
         "(benchmarks/rivals.svg)",
     ]
-    for name, problem in results["problems"].items():
+    for name, problem in measured(results).items():
         title = problem["label"][0].upper() + problem["label"][1:]
         lines += ["", f"### {title}", "", problem_heading(problem), ""]
         lines += problem_table(name, grouped, results["limit"])
