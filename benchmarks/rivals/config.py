@@ -41,7 +41,7 @@ PROBLEMS = {
     ),
 }
 
-FULL = Config(PROBLEMS, repeats=3, limit=60.0, budget=60.0)
+FULL = Config(PROBLEMS, repeats=3, limit=40.0, budget=30.0)
 
 _TINY = {
     "paper_100": (500, 20, 5),

@@ -67,6 +67,7 @@ class Contestant:
                 report = json.loads(line)
                 return report if report["seconds"] <= self.limit else {"timed_out": True}
         late = self.process.wait() == -signal.SIGALRM
+        self.close()
         if late and began:
             return {"timed_out": True}
         said = self.stderr.read_text().strip().splitlines()
