@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsestep.equations import NormalEquations
+from sparsestep.equations import NormalEquations, negligible
 from sparsestep.linear import GramFamily, by_gram
 from sparsestep.reference import sparsestep_reference
 from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
@@ -241,14 +241,13 @@ def _while_ridge(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -
     at = np.zeros(len(rows.gram), dtype=np.intp)
     alpha = rows.alpha[:, 0]
     looked_at = (np.ptp(rows.alpha, axis=1) == 0) & (alpha > 0)
-    floor = 10 * rows.q.shape[1] * np.finfo(np.float64).eps
     for k in np.unique(rows.gram[looked_at]):
         of_gram = np.flatnonzero(looked_at & (rows.gram == k))
         largest = rows.unit[of_gram].max(axis=1)
         root = np.sqrt(rows.unit[of_gram[0]] / largest[0])
         values, vectors = np.linalg.eigh(root * family.S[k] * root[:, np.newaxis])
         along = (rows.q[of_gram] * root) @ vectors
-        along[:, values <= floor] = 0.0
+        along[:, values <= negligible(len(values))] = 0.0
         penalty = alpha[of_gram, np.newaxis] / (gammas**2 * largest[:, np.newaxis])
         exponent = np.log2(penalty)
         ladder = np.arange(np.floor(exponent.min()), exponent.max() + 2)
@@ -433,7 +432,7 @@ def _left(family: GramFamily, gram: Index, support: Mask) -> Array:
             inverse = None if failed else lapack.dpotri(factor, lower=True)[0]
             seen[key] = np.zeros(len(inside)) if inverse is None else 1.0 / np.diag(inverse)
             # Less than rounding is nothing, however much smaller the penalty is.
-            seen[key][seen[key] < 10 * len(inside) * np.finfo(np.float64).eps] = 0.0
+            seen[key][seen[key] < negligible(len(inside))] = 0.0
         if len(inside):
             left[row, inside] = seen[key]
     return left

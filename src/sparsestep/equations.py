@@ -23,6 +23,7 @@ __all__ = [
     "copies_among_rows",
     "independent_columns",
     "later_copies",
+    "negligible",
 ]
 
 Array = NDArray[np.float64]
@@ -83,6 +84,11 @@ class RowEquations:
         return self.y @ self.A
 
 
+def negligible(m: int) -> float:
+    """What rounding may leave of a column beside m others, all of unit length."""
+    return 10 * m * float(np.finfo(np.float64).eps)
+
+
 def independent_columns(S: Array) -> int:
     """How many columns are independent but for rounding, by the Gram matrix `S`."""
     length = np.sqrt(np.diag(S))
@@ -91,8 +97,7 @@ def independent_columns(S: Array) -> int:
     factor, failed = lapack.dpotrf(scaled, lower=True)
     if not failed and np.all(np.diag(factor) > _CLEARLY):
         return len(scaled)
-    negligible = 10 * len(scaled) * np.finfo(np.float64).eps
-    return int(np.count_nonzero(np.linalg.eigvalsh(scaled) > negligible))
+    return int(np.count_nonzero(np.linalg.eigvalsh(scaled) > negligible(len(scaled))))
 
 
 def later_copies(S: Array) -> NDArray[np.bool_]:

@@ -174,10 +174,10 @@ class GramFamily:
         b = np.zeros_like(q)
         if self.well_conditioned and len(outside) < len(inside):
             P = self.P[k][outside]
-            z = _posv(P[:, outside], ols[outside])
+            z = _solved(P[:, outside], ols[outside])
             b[inside] = (ols - z @ P)[inside]
         elif self.well_conditioned:
-            b[inside] = _posv(self.S[k][inside][:, inside], q[inside])
+            b[inside] = _solved(self.S[k][inside][:, inside], q[inside])
         else:
             S = self.S[k][np.ix_(inside, inside)]
             b[inside] = ridge(S, np.zeros(len(inside)), q[inside])
@@ -264,11 +264,13 @@ class _Systems:
                 out[row] = q[row]
                 solved = posv(matrix, out[row])
                 # The factor's diagonal, squared, is what each column keeps beside those before it.
-                kept = np.diagonal(matrix) ** 2
-                if careful and not (solved and np.all(kept > m * _EPS * (1.0 + d[row]))):
+                if careful and not (
+                    solved and np.all(np.diagonal(matrix) ** 2 > m * _EPS * (1.0 + d[row]))
+                ):
                     out[row] = ridge(self.family.S[self.gram[row]], d[row], q[row])
 
-        for _ in self.family.map(solve_from, range(0, len(d), stack)):
+        stacks = range(0, len(d), stack)
+        for _ in (self.family.map if len(stacks) > 1 else map)(solve_from, stacks):
             pass
         return out
 
@@ -364,11 +366,11 @@ class _Systems:
         return solution, error, converged
 
 
-def _posv(A: Array, right: Array) -> Array:
+def _solved(A: Array, right: Array) -> Array:
     """Solve with a positive definite matrix, which is overwritten."""
-    if not len(right):
-        return right
-    solution: Array = lapack.dposv(A.T, right, lower=True, overwrite_a=True)[1]
+    solution = right.copy()
+    if len(right):
+        posv(A if A.flags.c_contiguous else A.T, solution)
     return solution
 
 

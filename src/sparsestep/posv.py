@@ -21,8 +21,9 @@ Array = NDArray[np.float64]
 def posv(A: Array, q: Array) -> bool:
     """Overwrite `q` by the solution of ``A x = q``; False if A is not positive definite.
 
-    The diagonal of A becomes that of its Cholesky factor. A is C-contiguous, of float64.
+    The diagonal of A becomes that of its Cholesky factor. Both are contiguous, of float64.
     """
+    assert A.flags.c_contiguous and q.flags.c_contiguous
     return _dposv()(A, q) == 0
 
 

@@ -121,20 +121,19 @@ class _Columns:
         self.lean = 1.0 / np.sqrt(factor)
         A = A if np.all(factor == 1.0) else A * self.lean
         self._A, largest = A, 1.0
-        squares = float(np.max(np.einsum("ij,ij->j", A, A)))
-        if not 1e-100 < squares < 1e100:
+        each = np.einsum("ij,ij->j", A, A)
+        if not 1e-100 < each.max() < 1e100:
             # Products of such squares may be beyond the range of floats.
             largest = float(np.abs(A).max())
             self._A = A / largest
-            squares = float(np.max(np.einsum("ij,ij->j", self._A, self._A)))
+            each = np.einsum("ij,ij->j", self._A, self._A)
+        squares = float(each.max())
         e, vectors = np.linalg.eigh(self._A @ self._A.T / squares)
         some = e > _NOTHING * e.max(initial=0.0)
         self.e, self.basis = e[some], vectors[:, some]
         self.told_apart = bool(
             self.e.min() > _FAR_APART * e.max()
-            and np.all(
-                np.abs(vectors[:, ~some].T @ self._A) <= _LOST * np.linalg.norm(self._A, axis=0)
-            )
+            and np.all(np.abs(vectors[:, ~some].T @ self._A) <= _LOST * np.sqrt(each))
         )
         self._length = np.sqrt(squares)
         self.size = float(self._length * largest)

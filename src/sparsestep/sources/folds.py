@@ -32,7 +32,7 @@ class FoldNumbers:
         keys |= self._numbers
         keys.sort(axis=1)
         keys &= self._low_bits
-        numbers = np.concatenate([self._rest, keys.ravel().view(np.intp)])
+        numbers = np.concatenate([self._rest, keys.ravel().astype(np.intp)])
         self._rest = numbers[rows:].copy()
         return numbers[:rows]
 
