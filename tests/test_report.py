@@ -18,6 +18,7 @@ from sklearn.linear_model import LinearRegression
 
 import report_documents as documents
 from sparsestep import SparseStepCV
+from sparsestep.model_document import sealed
 from sparsestep.model_file import document_of, read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
@@ -254,7 +255,7 @@ def test_hostile_names_are_text():
 def test_any_name_is_text(names):
     document = json.loads(json.dumps(documents.by_cv()))
     document["question"]["features"] = names
-    page = Page(render_report(document))
+    page = Page(render_report(sealed(document)))
     kept = [names[j] for j in document["targets"][0]["kept"]]
     assert sorted(page.data()["names"][: len(kept)]) == sorted(kept)
     assert len(page.all("script")) == 2
@@ -666,3 +667,10 @@ def test_a_model_file_gives_the_same_report(tmp_path):
     document = documents.by_cv()
     write_document(document, tmp_path / "model.json")
     assert render_report(read_document(tmp_path / "model.json")) == render_report(document)
+
+
+@pytest.mark.parametrize("document", [{}, {"format": "something else"}])
+def test_a_dictionary_that_is_no_document_is_refused_in_words(document, tmp_path):
+    with pytest.raises(ValueError, match="The document is not a model file of sparsestep"):
+        write_report(document, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())

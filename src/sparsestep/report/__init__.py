@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path as FilePath
-from typing import Any, cast
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sparsestep.model_document import Document
+from sparsestep.model_document import Document, check
 from sparsestep.model_file import document_of
 from sparsestep.report.contents import page_of
 from sparsestep.report.pictures import COLOURS
@@ -121,7 +121,7 @@ def _document(model: Any, target: str | Sequence[str] | None, source: str | None
         return document_of(model, target=target, source=source)
     if target is not None or source is not None:
         raise ValueError("A document has its own target and source; give them to an estimator only")
-    return cast(Document, model)
+    return check(model, "The document")
 
 
 @cache
