@@ -48,6 +48,8 @@ _MILD = 0.1
 _FEWEST_ITERATIONS = 8
 _ITERATIONS_PER_COLUMN = 1 / 6
 _MOST_REFINEMENTS = 6
+# OpenBLAS takes longer for a product with two or three rows than for one with each of them.
+_FEW_ROWS = 3
 # A stack of systems of this size is factorized in one call.
 _STACK_BYTES = 1 << 20
 # The rate of convergence is measured over this many iterations, and believed up to a point.
@@ -392,7 +394,11 @@ def by_gram(gram: Index, rows: Floats, matrices: Floats) -> Floats:
         return out
     edges = np.searchsorted(gram, np.arange(gram[0], gram[-1] + 2))
     for k, low, high in zip(range(gram[0], gram[-1] + 1), edges[:-1], edges[1:], strict=True):
-        np.matmul(rows[low:high], matrices[k], out=out[low:high])
+        if high - low > _FEW_ROWS:
+            np.matmul(rows[low:high], matrices[k], out=out[low:high])
+        else:
+            for row in range(low, high):
+                np.matmul(rows[row], matrices[k], out=out[row])
     return out
 
 
