@@ -11,6 +11,9 @@ KINDS = (
     "heavy_tailed",
     "integer",
     "badly_scaled",
+    "ill_conditioned",
+    "dependent",
+    "factors",
 )
 PAPER_ALPHAS = 2.0 ** np.linspace(-15, 15, 101)
 
@@ -39,6 +42,16 @@ def design(kind, n, m, rng):
         return rng.integers(0, 4, (n, m)).astype(float)
     if kind == "badly_scaled":
         return X * 10.0 ** rng.uniform(-3, 3, m)
+    if kind == "ill_conditioned":  # eigenvalues of all sizes
+        V = np.linalg.qr(rng.standard_normal((m, m)))[0]
+        return X @ (V * 10.0 ** rng.uniform(-rng.uniform(1, 6), 0, m)) @ V.T
+    if kind == "dependent":  # one column nearly the sum of all others
+        X[:, -1] = X[:, :-1].sum(axis=1) + 10.0 ** rng.uniform(-5, 0) * X[:, -1]
+        return X
+    if kind == "factors":
+        k = m // 4 + 1
+        common = rng.standard_normal((n, k)) @ rng.standard_normal((k, m))
+        return common + 10.0 ** rng.uniform(-5, 0) * X
     assert kind == "uncorrelated"
     return X
 

@@ -33,7 +33,7 @@ from scipy.linalg import lapack
 from sparsestep.equations import NormalEquations, negligible
 from sparsestep.linear import GramFamily, by_gram
 from sparsestep.reference import sparsestep_reference
-from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule, decided, late_start
+from sparsestep.schedule import BOLD, CAREFUL, WARY, Rules, Schedule, decided, late_start
 from sparsestep.threads import one_blas_thread
 
 __all__ = ["solve_all"]
@@ -109,7 +109,7 @@ class _Rows:
 
     def astype(self, dtype: type[np.floating]) -> "_Rows":
         """The same rows with the numbers of the loop in another precision."""
-        names = ("q", "ols", "alpha", "unit")
+        names = ("ols", "alpha", "unit")
         return replace(self, **{name: getattr(self, name).astype(dtype) for name in names})
 
     def take(self, which: Index | Mask) -> "_Rows":
@@ -134,7 +134,7 @@ def _solve_block(
     if not family.invertible:
         penalized = np.count_nonzero(todo.alpha, axis=1) > 0
         literal, todo = [todo.take(~penalized)], todo.take(penalized)
-    for rules in (BOLD, CAREFUL):
+    for rules in (BOLD if family.well_conditioned else WARY, CAREFUL):
         if len(todo.slot):
             rows = _enter(todo, family, gammas, rules)
             end, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
@@ -197,7 +197,7 @@ def _canonical(
         )
     family = GramFamily(grams, map)
     gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    ols = by_gram(gram, q, family.P) if family.invertible else np.zeros_like(q)
+    ols = family.unpenalized(gram, q)
     empty, stubborn = np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
     rows = _Rows(np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, gram, stubborn)
     return family, rows, back
@@ -210,15 +210,15 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
         largest = np.sqrt((rows.ols**2 / rows.unit).max(axis=1, initial=0.0))
     alpha = (rows.alpha / rows.unit).max(axis=1, initial=0.0)
     at, from_zero = late_start(gammas, alpha, largest, family.smallest[rows.gram], rules)
+    b = np.where(from_zero[:, np.newaxis], 0.0, rows.ols)
+    error = np.abs(b) * rows.alpha / (gammas[at, np.newaxis] ** 2 * rows.unit)
+    error /= family.tau[rows.gram]
     if not family.well_conditioned:
-        later = _while_ridge(rows, family, gammas, rules)
-        from_zero |= later > at
-        at = np.maximum(at, later)
-    if rules is BOLD and family.well_conditioned and _is_moderate(rows, gammas):
-        rows = rows.astype(np.float32)
-    b = np.where(from_zero[:, np.newaxis], 0, rows.ols)
-    error = np.abs(b) * rows.alpha / family.tau[rows.gram].astype(b.dtype)
-    error /= (gammas[at] ** 2).astype(b.dtype)[:, np.newaxis] * rows.unit
+        later, ridge, missed = _after_ridge(rows, family, gammas, rules)
+        better = later > at
+        at[better], b[better], error[better] = later[better], ridge[better], missed[better]
+    if rules is BOLD and _is_moderate(rows, gammas):
+        rows, b, error = rows.astype(np.float32), b.astype(np.float32), error.astype(np.float32)
     stubborn = np.full(len(b), rules is CAREFUL and b.shape[1] <= _SMALL)
     return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at, stubborn=stubborn)
 
@@ -230,15 +230,18 @@ def _is_moderate(rows: _Rows, gammas: Array) -> bool:
     return bool(max(width.max(), crest.max()) < 1e35 and width.min() > 1e-35)
 
 
-def _while_ridge(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> Index:
-    """How far into the schedule every step is a ridge regression, each with one penalty for all.
+def _after_ridge(
+    rows: _Rows, family: GramFamily, gammas: Array, rules: Rules
+) -> tuple[Index, Array, Array]:
+    """Where in the schedule steps cease to be ridge regressions, the last of these, its error.
 
-    So it is while gamma is far above the coefficients of the ridge regression before. These are, in
-    units where gamma is the same for all, ``V (w + alpha / gamma^2)^-1 V'q`` with eigenvalues w and
-    eigenvectors V of the matrix: nearly collinear columns leave least squares far behind long
+    They are, each with one penalty for all, while gamma is far above the coefficients. These are,
+    in units where gamma is the same for all, ``V (w + alpha / gamma^2)^-1 V'q`` with eigenvalues w
+    and eigenvectors V of the matrix: nearly collinear columns leave least squares far behind long
     before their penalty matters. Rows with different penalties are not looked at.
     """
     at = np.zeros(len(rows.gram), dtype=np.intp)
+    b = np.zeros_like(rows.q)
     alpha = rows.alpha[:, 0]
     looked_at = (np.ptp(rows.alpha, axis=1) == 0) & (alpha > 0)
     for k in np.unique(rows.gram[looked_at]):
@@ -247,11 +250,11 @@ def _while_ridge(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -
         root = np.sqrt(rows.unit[of_gram[0]] / largest[0])
         values, vectors = np.linalg.eigh(root * family.S[k] * root[:, np.newaxis])
         along = (rows.q[of_gram] * root) @ vectors
-        along[:, values <= negligible(len(values))] = 0.0
+        values = values.clip(0.0)
         penalty = alpha[of_gram, np.newaxis] / (gammas**2 * largest[:, np.newaxis])
         exponent = np.log2(penalty)
         ladder = np.arange(np.floor(exponent.min()), exponent.max() + 2)
-        divisor = values.clip(0.0) + np.exp2(ladder)[:, np.newaxis]
+        divisor = values + np.exp2(ladder)[:, np.newaxis]
         rung = (exponent - ladder[0]).astype(np.intp)
         sizes: dict[bytes, Array] = {}
         for row, direction, steps, unit in zip(of_gram, along, rung, largest, strict=True):
@@ -260,9 +263,14 @@ def _while_ridge(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -
                 sizes[key] = np.abs((direction / divisor) @ vectors.T).max(axis=1)
             size = np.maximum(sizes[key][steps], sizes[key][steps + 1]) / np.sqrt(unit)
             before = np.concatenate([size[:1], size[:-1]])
-            near = np.flatnonzero(gammas < rules.ridge * before)
+            near = np.flatnonzero(gammas < rules.after_ridge * before)
             at[row] = max((near[0] if len(near) else len(gammas)) - 1, 0)
-    return at
+        last = penalty[np.arange(len(of_gram)), np.maximum(at[of_gram] - 1, 0)]
+        b[of_gram] = root * ((along / (values + last[:, np.newaxis])) @ vectors.T)
+    # The loop's own step there divides by less, as b_j is not nil beside gamma.
+    width = gammas[np.maximum(at - 1, 0), np.newaxis] ** 2 * rows.unit
+    d = rows.alpha / width
+    return at, b, 2 * np.abs(b) ** 3 / width * d / (family.tau[rows.gram] + d)
 
 
 @dataclass
@@ -281,7 +289,7 @@ def _anneal(
 
     Returns how each row ended, which rows are in doubt, and the number of steps.
     """
-    dtype = rows.q.dtype
+    dtype = rows.ols.dtype
     end = _End(
         at=np.zeros(len(rows.slot), dtype=np.intp),
         support=np.zeros(rows.q.shape, dtype=bool),
@@ -294,6 +302,7 @@ def _anneal(
     d_before = np.zeros_like(rows.b)
     while len(rows.slot):
         tau = family.tau[rows.gram].astype(dtype, copy=False)
+        spread = family.spread[rows.gram].astype(dtype, copy=False)
         width = (gammas[rows.at] ** 2).astype(dtype)[:, np.newaxis] * rows.unit
         crest = rows.alpha / width
         tolerance = _tolerance(crest, family.smallest[rows.gram], rules)
@@ -324,6 +333,8 @@ def _anneal(
             np.abs(left, out=left)
             left *= 4
             left += rounding * np.abs(rows.ols)
+            force = d * rows.b
+            left += rounding * np.sqrt(np.vecdot(force, force))[:, np.newaxis] * spread / (tau + d)
             rows.error += left
             if first:
                 missed = np.abs(rows.b) ** 3 / width * pull * (rows.at > 0)[:, np.newaxis]

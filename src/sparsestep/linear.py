@@ -33,10 +33,14 @@ Floats = NDArray[Any]
 Index = NDArray[np.intp]
 
 _EPS = np.finfo(np.float64).eps
-# Below this reciprocal condition number single precision is too coarse to iterate in ...
-_SINGLE = 1e-6
-# ... and below this the inverse is of no use at all.
+# Below this reciprocal condition number single precision is too coarse to iterate in. Double is
+# not worth it: where a penalty lies among the eigenvalues, iterations are many and their errors,
+# along nearly collinear columns, more than they seem.
+_SINGLE = 1e-5
+# Below this the inverse is too coarse to say what columns leave of each other ...
 _INVERTIBLE = 1e-9
+# ... and below this it is of no use at all: not even to say where the fall of gamma may start.
+_ROUGHLY = 1e-13
 # What a column keeps beside nearly collinear ones, where the inverse cannot tell.
 _LEFT_BY_COLLINEAR = 1e-3
 # The dual form may see so many times more columns than the primal: it converges a little faster,
@@ -67,8 +71,10 @@ class GramFamily:
     S : ndarray of shape (n_grams, m, m)
     tau : ndarray of shape (n_grams, m)
         What the other columns leave of each column: ``1 / diag(S^-1)``.
+    spread : ndarray of shape (n_grams, m)
+        The largest other entry in each column of ``S^-1``, relative to that on the diagonal.
     smallest : ndarray of shape (n_grams,)
-        The smallest eigenvalue of each matrix, roughly (0 if not invertible).
+        The smallest eigenvalue of each matrix, roughly (0 if it may be anything).
     rcond : ndarray of shape (n_grams,)
         Reciprocal condition number of each matrix, in the 1-norm.
     map : callable
@@ -79,8 +85,8 @@ class GramFamily:
         self.map = map
         self.S = np.ascontiguousarray(grams, dtype=np.float64)
         n_grams, m, _ = self.S.shape
-        self.P = np.empty_like(self.S)
-        self.tau = np.empty((n_grams, m))
+        self.P = np.zeros_like(self.S)
+        self.tau, self.spread = np.empty((n_grams, m)), np.empty((n_grams, m))
         self.smallest = np.empty(n_grams)
         self.rcond = np.empty(n_grams)
         for k in range(n_grams):
@@ -92,7 +98,7 @@ class GramFamily:
             self._S_single, self._P_single = self.S.astype(np.float32), self.P.astype(np.float32)
 
     def _factorize(self, k: int) -> None:
-        """Set the k-th inverse, `tau`, `smallest` and `rcond`."""
+        """Set the k-th inverse, `tau`, `spread`, `smallest` and `rcond`."""
         S, P = self.S[k], self.P[k]
         factor, failed = lapack.dpotrf(S, lower=True, clean=True)
         self.rcond[k] = 0.0
@@ -101,11 +107,14 @@ class GramFamily:
             np.add(inverse, inverse.T, out=P)
             np.fill_diagonal(P, np.diag(inverse))
             self.rcond[k] = 1.0 / (np.linalg.norm(S, 1) * np.linalg.norm(P, 1))
-        if self.rcond[k] > _INVERTIBLE:
+        rough, invertible = self.rcond[k] > _ROUGHLY, self.rcond[k] > _INVERTIBLE
+        self.tau[k], self.spread[k] = _LEFT_BY_COLLINEAR, 0.0
+        if invertible:
             self.tau[k] = 1.0 / np.diag(P)
-            self.smallest[k] = 1.0 / _largest_eigenvalue(P)
-        else:
-            self.tau[k], self.smallest[k] = _LEFT_BY_COLLINEAR, 0.0
+            others = np.abs(P)
+            np.fill_diagonal(others, 0.0)
+            self.spread[k] = self.tau[k] * others.max(axis=0)
+        self.smallest[k] = 1.0 / _largest_eigenvalue(P) if rough else 0.0
 
     def solve(
         self,
@@ -120,9 +129,9 @@ class GramFamily:
     ) -> Floats:
         """Solve for each row of `d` and `q`, from the guess `b`, which is overwritten.
 
-        In single precision it is fast, and right to some 1e-6 if `well_conditioned`. In double
-        precision the true residual decides when to stop, and only the iterations that correct it
-        are in single precision, if `well_conditioned`.
+        By iteration if `well_conditioned`, else by a factorization each. In single precision
+        iterations are right to some 1e-6. In double precision the true residual decides when to
+        stop, and only the iterations that correct it are in single precision.
 
         Parameters
         ----------
@@ -140,8 +149,9 @@ class GramFamily:
         ndarray of shape (n_rows, m)
             Estimated errors of the solution.
         """
-        if not self.invertible:
-            b[:] = _Systems(self, True, gram, d, q, ols).carefully()
+        if not self.well_conditioned:
+            systems = _Systems(self, True, gram, d, q, ols)
+            b[:] = systems.directly() if self.invertible else systems.carefully()
             return np.zeros_like(b)
         error = np.zeros_like(b)
         seen_by_dual = np.count_nonzero(d > self.tau[gram], axis=1)
@@ -160,6 +170,14 @@ class GramFamily:
             b[rows] = _Systems(self, True, gram[rows], d[rows], q[rows], ols[rows]).directly()
             error[rows] = 0.0
         return error
+
+    def unpenalized(self, gram: Index, q: Array) -> Array:
+        """The solutions for ``d = 0``, as well as can be; 0 where the matrix is nearly singular."""
+        ols = by_gram(gram, q, self.P)
+        if not self.well_conditioned:
+            ols += by_gram(gram, q - by_gram(gram, ols, self.S), self.P)
+            ols[self.smallest[gram] == 0] = 0.0
+        return ols
 
     def matrices(self, dual: bool, dtype: np.dtype[Any]) -> Floats:
         """The inverses (dual) or the matrices themselves, in the given precision."""
@@ -284,17 +302,12 @@ class _Systems:
         return np.asarray(tau / (tau + self.d))
 
     def residual(self, b: Floats) -> Floats:
-        """``q - (S + diag(d)) b``, or P times that; through S where P has lost digits."""
-        if self.dual and self.family.well_conditioned:
-            out = by_gram(self.gram, self.d * b, self.family.matrices(True, b.dtype))
-            out += b
-            return np.subtract(self.ols, out, out=out)
-        out = by_gram(self.gram, b, self.family.matrices(False, b.dtype))
-        out += self.d * b
-        np.subtract(self.q, out, out=out)
-        if self.dual:
-            out = by_gram(self.gram, out, self.family.P)
-        return out
+        """``q - (S + diag(d)) b``, or P times that."""
+        matrices, db = self.family.matrices(self.dual, b.dtype), self.d * b
+        met, other, right = (db, b, self.ols) if self.dual else (b, db, self.q)
+        out = by_gram(self.gram, met, matrices)
+        out += other
+        return np.subtract(right, out, out=out, casting="same_kind")
 
     def iterate(
         self, residual: Floats, damping: Floats, weight: Floats, goal: Floats
@@ -305,7 +318,7 @@ class _Systems:
         takes v to ``(d v) P + v`` (dual) or ``v S + d v`` (primal); both need v and
         ``d v``, and the one that meets the matrix is also the one in the inner products.
         """
-        dtype = np.dtype(np.float32 if self.family.well_conditioned else np.float64)
+        dtype = np.dtype(np.float32)
         matrices = self.family.matrices(self.dual, dtype)
         gram = self.gram
         d, damping, weight, residual = (

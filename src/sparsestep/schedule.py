@@ -5,12 +5,12 @@ All rules are for problems in canonical units: every column has unit length, so 
 the coefficient, and ``crest = alpha_j / width`` the largest ridge penalty at that gamma.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BOLD", "CAREFUL", "Rules", "Schedule", "decided", "late_start"]
+__all__ = ["BOLD", "CAREFUL", "WARY", "Rules", "Schedule", "decided", "late_start"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -76,6 +76,7 @@ class Rules:
     tolerance: float
     start: float  # the fall may start once crest <= start * smallest eigenvalue of S
     ridge: float  # ... or at gamma >= ridge * the largest coefficient
+    after_ridge: float  # ... or gamma >= this * the largest of a ridge regression to start from
     in_weight: float  # decided in: d_j < in_weight * tau_j ...
     steady: float  # ... or b_j moved by less than this share over the last gamma
     in_ratio: float  # ... and, either way, |b_j| > in_ratio * gamma
@@ -90,6 +91,7 @@ BOLD = Rules(
     tolerance=1e-7,
     start=0.1,
     ridge=8.0,
+    after_ridge=8.0,
     in_weight=0.05,
     steady=0.02,
     in_ratio=4.0,
@@ -97,10 +99,13 @@ BOLD = Rules(
     out_ratio=0.4,
     patience=0.5,
 )
+# Where columns are nearly collinear, one that hardly moves may yet move when another falls.
+WARY = replace(BOLD, steady=1e-3)
 CAREFUL = Rules(
     tolerance=1e-9,
     start=1e-2,
     ridge=64.0,
+    after_ridge=16.0,
     in_weight=1e-3,
     steady=1e-3,
     in_ratio=16.0,
