@@ -62,7 +62,8 @@ def solve_all(
 ) -> tuple[list[Array], int]:
     """Coefficients of shape (n_targets, n_alphas, m) for each of `equations`, and the steps taken.
 
-    `n_jobs` threads share the work, each with one thread of the BLAS; numbers do not depend on it.
+    `n_jobs` threads share the work, each with one thread of the BLAS; but for rounding, the numbers
+    do not depend on it.
     """
     m = len(equations[0].S)
     factor = np.ones(m) if penalty_factor is None else penalty_factor
@@ -98,7 +99,7 @@ class _Rows:
 
     slot: Index
     gram: Index  # ascending
-    q: Floats
+    q: Array
     ols: Floats
     alpha: Floats  # alpha_j, shape (n_rows, m)
     unit: Floats  # gamma^2 times this is gamma^2 in the units of b_j
@@ -108,7 +109,10 @@ class _Rows:
     stubborn: Mask  # solved by factorization, not by iteration
 
     def astype(self, dtype: type[np.floating]) -> "_Rows":
-        """The same rows with the numbers of the loop in another precision."""
+        """The same rows with the numbers of the loop in another precision.
+
+        Not q: rounded, it would move solutions along nearly collinear columns.
+        """
         names = ("ols", "alpha", "unit")
         return replace(self, **{name: getattr(self, name).astype(dtype) for name in names})
 
@@ -205,9 +209,8 @@ def _canonical(
 
 def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Rows:
     """The rows at their late start, with a bound on what they missed."""
-    largest = np.full(len(rows.gram), np.inf)
-    if family.invertible:
-        largest = np.sqrt((rows.ols**2 / rows.unit).max(axis=1, initial=0.0))
+    largest = np.sqrt((rows.ols**2 / rows.unit).max(axis=1, initial=0.0))
+    largest[family.smallest[rows.gram] == 0] = np.inf
     alpha = (rows.alpha / rows.unit).max(axis=1, initial=0.0)
     at, from_zero = late_start(gammas, alpha, largest, family.smallest[rows.gram], rules)
     b = np.where(from_zero[:, np.newaxis], 0.0, rows.ols)
@@ -238,18 +241,27 @@ def _after_ridge(
     They are, each with one penalty for all, while gamma is far above the coefficients. These are,
     in units where gamma is the same for all, ``V (w + alpha / gamma^2)^-1 V'q`` with eigenvalues w
     and eigenvectors V of the matrix: nearly collinear columns leave least squares far behind long
-    before their penalty matters. Rows with different penalties are not looked at.
+    before their penalty matters. Rows with different penalties, or with numbers beyond the range of
+    floats, are not looked at.
     """
     at = np.zeros(len(rows.gram), dtype=np.intp)
     b = np.zeros_like(rows.q)
     alpha = rows.alpha[:, 0]
-    looked_at = (np.ptp(rows.alpha, axis=1) == 0) & (alpha > 0)
+    with np.errstate(under="ignore"):
+        ends = alpha[:, np.newaxis] / (gammas[[0, -1]] ** 2 * rows.unit.max(axis=1, keepdims=True))
+    in_range = np.all((ends > 0) & np.isfinite(ends), axis=1) & np.all(rows.unit > 0, axis=1)
+    looked_at = (np.ptp(rows.alpha, axis=1) == 0) & in_range
     for k in np.unique(rows.gram[looked_at]):
         of_gram = np.flatnonzero(looked_at & (rows.gram == k))
         largest = rows.unit[of_gram].max(axis=1)
         root = np.sqrt(rows.unit[of_gram[0]] / largest[0])
         values, vectors = np.linalg.eigh(root * family.S[k] * root[:, np.newaxis])
         along = (rows.q[of_gram] * root) @ vectors
+        # Where columns are dependent both are rounding; a column that is nearly so has less of it.
+        nil = negligible(len(values))
+        along[
+            (values <= nil) & (np.abs(along) <= nil * np.abs(along).max(axis=1, keepdims=True))
+        ] = 0.0
         values = values.clip(0.0)
         penalty = alpha[of_gram, np.newaxis] / (gammas**2 * largest[:, np.newaxis])
         exponent = np.log2(penalty)
@@ -333,6 +345,7 @@ def _anneal(
             np.abs(left, out=left)
             left *= 4
             left += rounding * np.abs(rows.ols)
+            # Sums of terms with entries of the inverse lose as many digits as these are large.
             force = d * rows.b
             left += rounding * np.sqrt(np.vecdot(force, force))[:, np.newaxis] * spread / (tau + d)
             rows.error += left
@@ -396,13 +409,16 @@ def _finish(
     is not yet nil beside the coefficients, the loop's last step is taken from there.
     """
     support = end.support
-    rows.b = np.empty_like(rows.q)
-    solved: dict[tuple[int, bytes, bytes], Array] = {}
-    for row, k in enumerate(rows.gram):
-        key = (k, rows.q[row].tobytes(), support[row].tobytes())
-        if key not in solved:
-            solved[key] = family.least_squares(k, rows.q[row], support[row], rows.ols[row])
-        rows.b[row] = solved[key]
+    # Neighbouring alphas often have the same support.
+    first = np.ones(len(support), dtype=bool)
+    first[1:] = np.diff(rows.gram) > 0
+    first[1:] |= (support[1:] != support[:-1]).any(axis=1)
+    first[1:] |= (rows.q[1:] != rows.q[:-1]).any(axis=1)
+    solved = [
+        family.least_squares(rows.gram[row], rows.q[row], support[row], rows.ols[row])
+        for row in np.flatnonzero(first)
+    ]
+    rows.b = np.array(solved)[np.cumsum(first) - 1]
 
     residual = by_gram(rows.gram, rows.b, family.S)
     np.subtract(rows.q, residual, out=residual)

@@ -41,7 +41,8 @@ _SINGLE = 1e-5
 _INVERTIBLE = 1e-9
 # ... and below this it is of no use at all: not even to say where the fall of gamma may start.
 _ROUGHLY = 1e-13
-# What a column keeps beside nearly collinear ones, where the inverse cannot tell.
+# What a column keeps beside nearly collinear ones, where the inverse cannot tell. Bounds on errors
+# say little there: what the support's columns leave of each other is looked at in the end.
 _LEFT_BY_COLLINEAR = 1e-3
 # The dual form may see so many times more columns than the primal: it converges a little faster,
 # and where correlations are mild two groups of rows cost more than the iterations they save.
@@ -59,6 +60,8 @@ _STACK_BYTES = 1 << 20
 # The rate of convergence is measured over this many iterations, and believed up to a point.
 _MEMORY = 4
 _SLOWEST = 0.01
+# Less than any energy that counts, in single precision too.
+_TINY = 1e-37
 # A round of iterations in single precision brings the error down by this factor, and no further.
 _REACH = 1e-5
 
@@ -70,7 +73,7 @@ class GramFamily:
     ----------
     S : ndarray of shape (n_grams, m, m)
     tau : ndarray of shape (n_grams, m)
-        What the other columns leave of each column: ``1 / diag(S^-1)``.
+        What the other columns leave of each column: ``1 / diag(S^-1)``, or a guess.
     spread : ndarray of shape (n_grams, m)
         The largest other entry in each column of ``S^-1``, relative to that on the diagonal.
     smallest : ndarray of shape (n_grams,)
@@ -120,7 +123,7 @@ class GramFamily:
         self,
         gram: Index,
         d: Floats,
-        q: Floats,
+        q: Array,
         ols: Floats,
         b: Floats,
         weight: Floats,
@@ -129,16 +132,17 @@ class GramFamily:
     ) -> Floats:
         """Solve for each row of `d` and `q`, from the guess `b`, which is overwritten.
 
-        By iteration if `well_conditioned`, else by a factorization each. In single precision
-        iterations are right to some 1e-6. In double precision the true residual decides when to
-        stop, and only the iterations that correct it are in single precision.
+        By iteration if `well_conditioned`, else by a factorization each, whatever guess, weight and
+        tolerance. In single precision iterations are right to some 1e-6. In double precision the
+        true residual decides when to stop, and only the iterations that correct it are in single
+        precision.
 
         Parameters
         ----------
         gram : ndarray of shape (n_rows,)
             Which matrix each row belongs to, ascending.
         d, q, ols : ndarrays of shape (n_rows, m)
-            The systems, and their solutions for ``d = 0``.
+            The systems, and what `unpenalized` gives; q in double precision.
         weight, tolerance : ndarrays of shapes (n_rows, m) and (n_rows,)
             A row is solved when the weighted norm of its error is below its tolerance.
         stubborn : ndarray of bool of shape (n_rows,)
@@ -213,7 +217,7 @@ class _Systems:
     dual: bool
     gram: Index
     d: Floats
-    q: Floats
+    q: Array
     ols: Floats
 
     def take(self, rows: Index) -> "_Systems":
@@ -272,8 +276,7 @@ class _Systems:
 
     def _factorized(self, d: Array, careful: bool) -> Array:
         """The solutions for the diagonals `d`, stack by stack."""
-        q = self.q.astype(np.float64, copy=False)
-        out = np.empty_like(q)
+        out = np.empty_like(self.q)
         m = d.shape[1]
         stack = max(1, _STACK_BYTES // (8 * m * m))
 
@@ -281,13 +284,13 @@ class _Systems:
             A = self.family.S[self.gram[low : low + stack]]
             A.reshape(len(A), -1)[:, :: m + 1] += d[low : low + stack]
             for row, matrix in enumerate(A, start=low):
-                out[row] = q[row]
+                out[row] = self.q[row]
                 solved = posv(matrix, out[row])
                 # The factor's diagonal, squared, is what each column keeps beside those before it.
                 if careful and not (
                     solved and np.all(np.diagonal(matrix) ** 2 > m * _EPS * (1.0 + d[row]))
                 ):
-                    out[row] = ridge(self.family.S[self.gram[row]], d[row], q[row])
+                    out[row] = ridge(self.family.S[self.gram[row]], d[row], self.q[row])
 
         stacks = range(0, len(d), stack)
         for _ in (self.family.map if len(stacks) > 1 else map)(solve_from, stacks):
@@ -307,7 +310,7 @@ class _Systems:
         met, other, right = (db, b, self.ols) if self.dual else (b, db, self.q)
         out = by_gram(self.gram, met, matrices)
         out += other
-        return np.subtract(right, out, out=out, casting="same_kind")
+        return np.subtract(right, out, out=out)
 
     def iterate(
         self, residual: Floats, damping: Floats, weight: Floats, goal: Floats
@@ -350,7 +353,7 @@ class _Systems:
             energy, before = np.vecdot(residual, dstep if self.dual else step), energy
             past = [*past[-_MEMORY:], energy]
             # Where convergence is slow the steps to come add up, to 1 / (1 - rate) times this one.
-            rate = _ratio(energy, past[0]) ** (0.5 / (len(past) - 1))
+            rate = np.exp(np.log(_ratio(energy, past[0])) * (0.5 / (len(past) - 1)))
             rest = np.reciprocal(np.maximum(1 - rate, _SLOWEST))
             square = np.vecdot(size, size) * rest**2
             done = square <= bound
@@ -403,11 +406,10 @@ def _largest_eigenvalue(P: Array) -> float:
 def by_gram(gram: Index, rows: Floats, matrices: Floats) -> Floats:
     """Each row times its own matrix: one product for each matrix, because `gram` ascends."""
     out = np.empty_like(rows)
-    if not len(gram):
-        return out
-    edges = np.searchsorted(gram, np.arange(gram[0], gram[-1] + 2))
-    for k, low, high in zip(range(gram[0], gram[-1] + 1), edges[:-1], edges[1:], strict=True):
-        if high - low > _FEW_ROWS:
+    high = 0
+    for k, count in enumerate(np.bincount(gram).tolist()):
+        low, high = high, high + count
+        if count > _FEW_ROWS:
             np.matmul(rows[low:high], matrices[k], out=out[low:high])
         else:
             for row in range(low, high):
@@ -416,6 +418,5 @@ def by_gram(gram: Index, rows: Floats, matrices: Floats) -> Floats:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """The quotients, 0 where a row has nothing left to do."""
-    out = np.zeros_like(numerator)
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+    """The quotients, 0 where a row has nothing left to do and both are 0."""
+    return np.asarray(numerator / np.maximum(denominator, _TINY))

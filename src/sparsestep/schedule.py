@@ -99,7 +99,8 @@ BOLD = Rules(
     out_ratio=0.4,
     patience=0.5,
 )
-# Where columns are nearly collinear, one that hardly moves may yet move when another falls.
+# WARY takes its place where columns are nearly collinear: one that hardly moves may yet move when
+# another falls.
 WARY = replace(BOLD, steady=1e-3)
 CAREFUL = Rules(
     tolerance=1e-9,
