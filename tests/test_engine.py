@@ -202,8 +202,8 @@ def test_extreme_magnitudes(size_x, size_y):
     ("x", "y"), [(1e-150, 1.0), (1e-100, 1e100), (1e-60, 1e100), (1e60, 1e-100)]
 )
 def test_nearly_collinear_columns_of_any_size(x, y):
-    S, q = problem("uncorrelated", 60, 5, 0)
-    S[4], S[:, 4], q[4] = S[0], S[0], q[0]
-    S[4, 4] *= 1 + 1e-5
+    X = np.random.default_rng(0).standard_normal((60, 5))
+    X[:, 4] = X[:, 0] + 3e-3 * X[:, 4]
+    S, q = X.T @ X, X.T @ X[:, 1:4].sum(axis=1)
     S, q = S * x**2, q * x * y
     compare(S, q, [y**2], engine(S, q, [y**2]))
