@@ -247,8 +247,7 @@ def _after_ridge(
     at = np.zeros(len(rows.gram), dtype=np.intp)
     b = np.zeros_like(rows.q)
     alpha = rows.alpha[:, 0]
-    with np.errstate(under="ignore"):
-        ends = alpha[:, np.newaxis] / (gammas[[0, -1]] ** 2 * rows.unit.max(axis=1, keepdims=True))
+    ends = alpha[:, np.newaxis] / (gammas[[0, -1]] ** 2 * rows.unit.max(axis=1, keepdims=True))
     in_range = np.all((ends > 0) & np.isfinite(ends), axis=1) & np.all(rows.unit > 0, axis=1)
     looked_at = (np.ptp(rows.alpha, axis=1) == 0) & in_range
     for k in np.unique(rows.gram[looked_at]):
@@ -414,11 +413,12 @@ def _finish(
     first[1:] = np.diff(rows.gram) > 0
     first[1:] |= (support[1:] != support[:-1]).any(axis=1)
     first[1:] |= (rows.q[1:] != rows.q[:-1]).any(axis=1)
+    distinct, of_distinct = np.flatnonzero(first), np.cumsum(first) - 1
     solved = [
         family.least_squares(rows.gram[row], rows.q[row], support[row], rows.ols[row])
-        for row in np.flatnonzero(first)
+        for row in distinct
     ]
-    rows.b = np.array(solved)[np.cumsum(first) - 1]
+    rows.b = np.array(solved)[of_distinct]
 
     residual = by_gram(rows.gram, rows.b, family.S)
     np.subtract(rows.q, residual, out=residual)
@@ -431,7 +431,8 @@ def _finish(
     if not family.invertible:
         # What nearly collinear columns leave of each other was guessed; now it can be looked at.
         pulled = rows.alpha * width / (end.b**2 + width) ** 2
-        contradicted |= support & (pulled > rules.in_weight * _left(family, rows.gram, support))
+        left = _left(family, rows.gram[distinct], support[distinct])[of_distinct]
+        contradicted |= support & (pulled > rules.in_weight * left)
 
     last = gammas[-1] ** 2 * rows.unit
     pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
@@ -450,18 +451,15 @@ def _finish(
 def _left(family: GramFamily, gram: Index, support: Mask) -> Array:
     """What the other columns of its support leave of each column: ``1 / diag(S_AA^-1)``."""
     left = np.zeros(support.shape)
-    seen: dict[tuple[int, bytes], Array] = {}
     for row, k in enumerate(gram):
         inside = np.flatnonzero(support[row])
-        key = (int(k), support[row].tobytes())
-        if len(inside) and key not in seen:
-            factor, failed = lapack.dpotrf(family.S[k][np.ix_(inside, inside)], lower=True)
-            inverse = None if failed else lapack.dpotri(factor, lower=True)[0]
-            seen[key] = np.zeros(len(inside)) if inverse is None else 1.0 / np.diag(inverse)
+        if not len(inside):
+            continue
+        factor, failed = lapack.dpotrf(family.S[k][np.ix_(inside, inside)], lower=True)
+        if not failed:
+            kept = 1.0 / np.diag(lapack.dpotri(factor, lower=True)[0])
             # Less than rounding is nothing, however much smaller the penalty is.
-            seen[key][seen[key] < negligible(len(inside))] = 0.0
-        if len(inside):
-            left[row, inside] = seen[key]
+            left[row, inside] = np.where(kept < negligible(len(inside)), 0.0, kept)
     return left
 
 
