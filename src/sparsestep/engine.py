@@ -104,6 +104,7 @@ class _Rows:
     alpha: Floats  # alpha_j, shape (n_rows, m)
     unit: Floats  # gamma^2 times this is gamma^2 in the units of b_j
     b: Floats
+    aim: Floats  # guess of what each b_j would be without its own penalty
     error: Floats  # bound on the error of b
     at: Index  # position in the schedule
     stubborn: Mask  # solved by factorization, not by iteration
@@ -113,7 +114,7 @@ class _Rows:
 
         Not q: rounded, it would move solutions along nearly collinear columns.
         """
-        names = ("ols", "alpha", "unit")
+        names = ("ols", "alpha", "unit", "b", "aim", "error")
         return replace(self, **{name: getattr(self, name).astype(dtype) for name in names})
 
     def take(self, which: Index | Mask) -> "_Rows":
@@ -203,7 +204,9 @@ def _canonical(
     gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     ols = family.unpenalized(gram, q)
     empty, stubborn = np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
-    rows = _Rows(np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, gram, stubborn)
+    rows = _Rows(
+        np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, empty, gram, stubborn
+    )
     return family, rows, back
 
 
@@ -220,10 +223,17 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
         later, ridge, missed = _after_ridge(rows, family, gammas, rules)
         better = later > at
         at[better], b[better], error[better] = later[better], ridge[better], missed[better]
-    if rules is BOLD and _is_moderate(rows, gammas):
-        rows, b, error = rows.astype(np.float32), b.astype(np.float32), error.astype(np.float32)
     stubborn = np.full(len(b), rules is CAREFUL and b.shape[1] <= _SMALL)
-    return replace(rows, slot=np.arange(len(b)), b=b, error=error, at=at, stubborn=stubborn)
+    rows = replace(
+        rows,
+        slot=np.arange(len(b)),
+        b=b,
+        aim=rows.ols.copy(),
+        error=error,
+        at=at,
+        stubborn=stubborn,
+    )
+    return rows.astype(np.float32) if rules is BOLD and _is_moderate(rows, gammas) else rows
 
 
 def _is_moderate(rows: _Rows, gammas: Array) -> bool:
@@ -307,52 +317,48 @@ def _anneal(
         b=np.zeros(rows.q.shape),
     )
     doubtful = np.zeros(len(rows.slot), dtype=bool)
-    rounding = 4 * np.finfo(dtype).eps
+    rounding = np.finfo(dtype).eps
     start = rows.at
     first = True
-    d_before = np.zeros_like(rows.b)
     while len(rows.slot):
         tau = family.tau[rows.gram].astype(dtype, copy=False)
-        spread = family.spread[rows.gram].astype(dtype, copy=False)
+        spread = family.spread[rows.gram].astype(dtype, copy=False) / tau
         width = (gammas[rows.at] ** 2).astype(dtype)[:, np.newaxis] * rows.unit
         crest = rows.alpha / width
         tolerance = _tolerance(crest, family.smallest[rows.gram], rules)
-        before = rows.b.copy()
+        before = rows.b
         for _ in range(schedule.t_max):
             total = rows.b**2
             total += width
             share = width / total
             d = crest * share
             d *= share
-            pull = d / (tau + d)
+            kept = tau / (tau + d)
+            pull = 1 - kept
+            weight = _weight(kept * rows.aim, total, pull)
             if first:
                 from_zero = ~rows.b.any(axis=1)
-                rows.b = rows.ols.copy()
-            # The guess is exact where a coefficient's own d is the only one that changed.
-            rows.b *= (tau + d_before) / (tau + d)
-            weight = _weight(rows.b, total, pull)
-            if first:
-                weight[from_zero] = 4 / np.maximum(np.abs(rows.b[from_zero]), 1e-3)
-            gain = share
-            gain *= -4
-            gain += 4
-            gain *= pull
-            rows.error *= gain
-            left = family.solve(
-                rows.gram, d, rows.q, rows.ols, rows.b, weight, tolerance, rows.stubborn
+                weight[from_zero] = 4 / np.maximum(np.abs((kept * rows.aim)[from_zero]), 1e-3)
+            share *= pull
+            pull -= share
+            rows.error *= pull
+            rows.error *= 4
+            # A coefficient need not be much nearer to its new value than it was to the last.
+            carried = rows.error * weight
+            carried *= rules.as_carried
+            weight /= np.maximum(carried, tolerance, out=carried)
+            rows.b, left = family.solve(
+                rows.gram, d, kept, rows.q, rows.ols, rows.aim, weight, rows.stubborn
             )
-            np.abs(left, out=left)
-            left *= 4
             left += rounding * np.abs(rows.ols)
             # Sums of terms with entries of the inverse lose as many digits as these are large.
             force = d * rows.b
-            left += rounding * np.sqrt(np.vecdot(force, force))[:, np.newaxis] * spread / (tau + d)
+            left += rounding * np.sqrt(np.vecdot(force, force))[:, np.newaxis] * spread * kept
             rows.error += left
             if first:
-                missed = np.abs(rows.b) ** 3 / width * pull * (rows.at > 0)[:, np.newaxis]
+                missed = np.abs(rows.b) ** 3 / width * (1 - kept) * (rows.at > 0)[:, np.newaxis]
                 rows.error[from_zero] += 2 * missed[from_zero]
             first = False
-            d_before = d
 
         size = np.abs(rows.b)
         share = width / (size * size + width)
@@ -371,7 +377,7 @@ def _anneal(
         if out.any():
             which = rows.slot[out]
             end.at[which], end.support[which], end.b[which] = rows.at[out], stays[out], rows.b[out]
-            rows, d_before = rows.take(~out), d_before[~out]
+            rows = rows.take(~out)
         rows.at = rows.at + 1
     return end, doubtful, schedule.t_max * int((end.at - start + 1).max(initial=0))
 
@@ -380,7 +386,7 @@ def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
     """Error allowed in a solve: more while the loop soon forgets it, as it does below strain 1."""
     strain = crest.max(axis=1, initial=0.0) / smallest.clip(1e-30)
     slack = np.maximum(1.0, (rules.patience / strain) ** 3)
-    tolerance: Floats = rules.tolerance * np.sqrt(crest.shape[1]) * slack
+    tolerance: Floats = rules.tolerance * slack[:, np.newaxis]
     return tolerance.astype(crest.dtype)
 
 
@@ -409,16 +415,18 @@ def _finish(
     """
     support = end.support
     # Neighbouring alphas often have the same support.
-    first = np.ones(len(support), dtype=bool)
-    first[1:] = np.diff(rows.gram) > 0
+    new_q = np.ones(len(support), dtype=bool)
+    new_q[1:] = (np.diff(rows.gram) > 0) | (rows.q[1:] != rows.q[:-1]).any(axis=1)
+    first = new_q.copy()
     first[1:] |= (support[1:] != support[:-1]).any(axis=1)
-    first[1:] |= (rows.q[1:] != rows.q[:-1]).any(axis=1)
     distinct, of_distinct = np.flatnonzero(first), np.cumsum(first) - 1
-    solved = [
-        family.least_squares(rows.gram[row], rows.q[row], support[row], rows.ols[row])
-        for row in distinct
-    ]
-    rows.b = np.array(solved)[of_distinct]
+    solved = np.empty((len(distinct), support.shape[1]))
+    for low, high in pairwise([*np.flatnonzero(new_q[distinct]), len(distinct)]):
+        which, row = distinct[low:high], distinct[low]
+        solved[low:high] = family.least_squares(
+            rows.gram[row], rows.q[row], support[which], rows.ols[row]
+        )
+    rows.b = solved[of_distinct]
 
     residual = by_gram(rows.gram, rows.b, family.S)
     np.subtract(rows.q, residual, out=residual)
@@ -465,10 +473,16 @@ def _left(family: GramFamily, gram: Index, support: Mask) -> Array:
 
 def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:
     """What the loop's step at its last gamma makes of coefficients already settled."""
-    size = np.abs(rows.b)
-    weight = 1.0 / np.maximum(size, 1e-8 * size.max(axis=1, keepdims=True, initial=1e-300))
-    weight[size * size < width] = 0.0
-    d = rows.alpha * width / (size * size + width) ** 2
-    tolerance, stubborn = np.full(len(size), 1e-10), np.zeros(len(size), dtype=bool)
-    family.solve(rows.gram, d, rows.q, rows.ols, rows.b, weight, tolerance, stubborn)
-    return rows.b
+    d = rows.alpha * width / (rows.b**2 + width) ** 2
+    # Those that are out are held near zero by the force that the others leave to them.
+    force = rows.q - by_gram(rows.gram, rows.b, family.S)
+    guess = np.where(rows.b == 0, force / (1.0 + d), rows.b)
+    size = np.abs(guess)
+    # Coefficients next to nothing need not be right to as many digits.
+    least = 1e-8 * size.max(axis=1, keepdims=True, initial=1e-300)
+    weight = 1e10 / np.where(rows.b == 0, np.maximum(size, 1e-300), np.maximum(size, least))
+    tau = family.tau[rows.gram]
+    kept = tau / (tau + d)
+    stubborn = np.zeros(len(size), dtype=bool)
+    b, _ = family.solve(rows.gram, d, kept, rows.q, rows.ols, guess / kept, weight, stubborn)
+    return b

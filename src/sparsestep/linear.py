@@ -1,15 +1,19 @@
 """Many ridge-like systems with few matrices: ``(S_k + diag(d)) b = q`` for many d at once.
 
 Knows nothing of gamma or alpha. The matrices have a unit diagonal. With ``P = S^-1`` there are two
-forms,
+forms, for the coefficients b and for the forces ``f = d b`` that the penalties exert:
 
-    primal:  (S + diag(d)) b = q            dual:  (I + P diag(d)) b = P q,
+    primal:  (S + diag(d)) b = q            dual:  (P + diag(1 / d)) f = P q.
 
-the second self-adjoint and positive in the inner product ``<u, v> = u' diag(d) v``. Conjugate
-gradients on the dual form see only the columns with a sizeable d: where all are small they need
-next to no iteration. On the primal form they see only the columns with a small d. So a system with
-most columns free takes the dual form, one with most columns suppressed the primal. For all systems
-together an iteration is one matrix product; its vectors are rows here, as in ``B @ P``.
+Conjugate gradients on the dual form see only the columns with a sizeable d: where all are small
+they need next to no iteration. On the primal form they see only the columns with a small d. So a
+system with most columns free takes the dual form, one with most columns suppressed the primal. For
+all systems together an iteration is one matrix product; its vectors are rows here, as in ``F @ P``.
+
+Either form splits its matrix into a diagonal and the rest, ``diag(1 / h) + N``, and is solved for
+the aim ``a = f / h`` or ``a = b / h``: what a coefficient would be without its own penalty, the
+others as they are. So ``a + (h a) N`` is to be `ols` (or q), and when only its own d changes an aim
+does not: it is the guess to start from when all d have changed a little.
 
 The same systems as ``scipy.linalg.solve(S + np.diag(d), q, assume_a="pos")``, one after the other.
 """
@@ -20,10 +24,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
-from sparsestep.posv import posv
 from sparsestep.reference import ridge
+from sparsestep.unlocked import factorize, invert, posv, substitute
 
 __all__ = ["GramFamily", "by_gram"]
 
@@ -47,14 +50,16 @@ _LEFT_BY_COLLINEAR = 1e-3
 # The dual form may see so many times more columns than the primal: it converges a little faster,
 # and where correlations are mild two groups of rows cost more than the iterations they save.
 _DUAL_BONUS = 3
-_DUAL_BONUS_IF_MILD = 20
 _MILD = 0.1
+_CAUTION = 4.0
 # Up to some m / 6 iterations conjugate gradients are cheaper than a factorization.
 _FEWEST_ITERATIONS = 8
 _ITERATIONS_PER_COLUMN = 1 / 6
 _MOST_REFINEMENTS = 6
 # OpenBLAS takes longer for a product with two or three rows than for one with each of them.
 _FEW_ROWS = 3
+# Up to so many supports a factorization each is soonest done.
+_FEW_SUPPORTS = 2
 # A stack of systems of this size is factorized in one call.
 _STACK_BYTES = 1 << 20
 # The rate of convergence is measured over this many iterations, and believed up to a point.
@@ -98,17 +103,18 @@ class GramFamily:
         self.invertible = bool(worst > _INVERTIBLE)
         self.well_conditioned = bool(worst > _SINGLE)
         if self.well_conditioned:
-            self._S_single, self._P_single = self.S.astype(np.float32), self.P.astype(np.float32)
+            self._S_off, self._P_off = _off_diagonal(self.S), _off_diagonal(self.P)
 
     def _factorize(self, k: int) -> None:
         """Set the k-th inverse, `tau`, `spread`, `smallest` and `rcond`."""
         S, P = self.S[k], self.P[k]
-        factor, failed = lapack.dpotrf(S, lower=True, clean=True)
+        factor = S.copy()
         self.rcond[k] = 0.0
-        if not failed:
-            inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-            np.add(inverse, inverse.T, out=P)
-            np.fill_diagonal(P, np.diag(inverse))
+        if factorize(factor):
+            invert(factor)
+            upper = np.triu(factor)
+            np.add(upper, upper.T, out=P)
+            np.fill_diagonal(P, np.diag(factor))
             self.rcond[k] = 1.0 / (np.linalg.norm(S, 1) * np.linalg.norm(P, 1))
         rough, invertible = self.rcond[k] > _ROUGHLY, self.rcond[k] > _INVERTIBLE
         self.tau[k], self.spread[k] = _LEFT_BY_COLLINEAR, 0.0
@@ -123,17 +129,16 @@ class GramFamily:
         self,
         gram: Index,
         d: Floats,
+        kept: Floats,
         q: Array,
         ols: Floats,
-        b: Floats,
+        aim: Floats,
         weight: Floats,
-        tolerance: Floats,
         stubborn: Mask,
-    ) -> Floats:
-        """Solve for each row of `d` and `q`, from the guess `b`, which is overwritten.
+    ) -> tuple[Floats, Floats]:
+        """Solve for each row of `d` and `q`.
 
-        By iteration if `well_conditioned`, else by a factorization each, whatever guess, weight and
-        tolerance. In single precision iterations are right to some 1e-6. In double precision the
+        By iteration if `well_conditioned`, else by a factorization each, whatever guess and weight. In single precision iterations are right to some 1e-6. In double precision the
         true residual decides when to stop, and only the iterations that correct it are in single
         precision.
 
@@ -141,39 +146,48 @@ class GramFamily:
         ----------
         gram : ndarray of shape (n_rows,)
             Which matrix each row belongs to, ascending.
-        d, q, ols : ndarrays of shape (n_rows, m)
-            The systems, and what `unpenalized` gives; q in double precision.
-        weight, tolerance : ndarrays of shapes (n_rows, m) and (n_rows,)
-            A row is solved when the weighted norm of its error is below its tolerance.
+        d, kept, q, ols : ndarrays of shape (n_rows, m)
+            The systems, ``tau / (tau + d)``, and what `unpenalized` gives; q in double precision.
+        aim : ndarray of shape (n_rows, m)
+            A guess, overwritten by what it should have been: ``b / kept``.
+        weight : ndarray of shape (n_rows, m)
+            A row is solved when its weighted errors are below 1 in the mean of their squares.
         stubborn : ndarray of bool of shape (n_rows,)
             Rows to be solved by a factorization; those that turn out to need one are added.
 
         Returns
         -------
-        ndarray of shape (n_rows, m)
-            Estimated errors of the solution.
+        b, error : ndarrays of shape (n_rows, m)
+            The solutions, and what their errors are estimated to be.
         """
         if not self.well_conditioned:
-            systems = _Systems(self, True, gram, d, q, ols)
-            b[:] = systems.directly() if self.invertible else systems.carefully()
-            return np.zeros_like(b)
-        error = np.zeros_like(b)
-        seen_by_dual = np.count_nonzero(d > self.tau[gram], axis=1)
-        seen_by_primal = np.count_nonzero(d < 1, axis=1)
-        bonus = np.where(self.smallest > _MILD, _DUAL_BONUS_IF_MILD, _DUAL_BONUS)[gram]
-        in_dual = seen_by_dual <= bonus * seen_by_primal
+            systems = _Systems(self, True, gram, d, kept, q, ols)
+            b = systems.directly() if self.invertible else systems.carefully()
+            return b, np.zeros_like(b)
+        in_dual = self.smallest[gram] > _MILD
+        if not in_dual.all():
+            seen_by_dual = np.count_nonzero(kept < 0.5, axis=1)
+            seen_by_primal = np.count_nonzero(d < 1, axis=1)
+            in_dual |= seen_by_dual <= _DUAL_BONUS * seen_by_primal
+        b, error = np.empty_like(d), np.zeros_like(d)
         for dual in (True, False):
             rows = np.flatnonzero((in_dual == dual) & ~stubborn)
-            if len(rows):
-                some = slice(None) if len(rows) == len(gram) else rows
-                system = _Systems(self, dual, gram[some], d[some], q[some], ols[some])
-                b[some], error[some], gave_up = system.solve(b[some], weight[some], tolerance[some])
-                stubborn[rows[gave_up]] = True
+            if not len(rows):
+                continue
+            some: slice | Index = slice(None) if len(rows) == len(gram) else rows
+            own = kept[some] if dual else 1 / (1 + d[some])
+            guess = aim[some] if dual else aim[some] * kept[some] / own
+            system = _Systems(self, dual, gram[some], d[some], own, q[some], ols[some])
+            error[some], stubborn[rows] = system.solve(guess, weight[some])
+            b[some] = own * guess
+            aim[some] = guess if dual else b[some] / kept[some]
         rows = np.flatnonzero(stubborn)
         if len(rows):
-            b[rows] = _Systems(self, True, gram[rows], d[rows], q[rows], ols[rows]).directly()
+            system = _Systems(self, True, gram[rows], d[rows], kept[rows], q[rows], ols[rows])
+            b[rows] = system.directly()
+            aim[rows] = b[rows] / kept[rows]
             error[rows] = 0.0
-        return error
+        return b, error
 
     def unpenalized(self, gram: Index, q: Array) -> Array:
         """The solutions for ``d = 0``, as well as can be; 0 where the matrix is nearly singular."""
@@ -183,14 +197,40 @@ class GramFamily:
             ols[self.smallest[gram] == 0] = 0.0
         return ols
 
-    def matrices(self, dual: bool, dtype: np.dtype[Any]) -> Floats:
-        """The inverses (dual) or the matrices themselves, in the given precision."""
-        if dtype == np.float32:
-            return self._P_single if dual else self._S_single
-        return self.P if dual else self.S
+    def least_squares(self, k: int, q: Array, supports: Mask, ols: Array) -> Array:
+        """Least squares on the columns of each support, zero elsewhere, for one right-hand side.
 
-    def least_squares(self, k: int, q: Array, support: Mask, ols: Array) -> Array:
-        """Least squares on the columns of `support`, zero elsewhere, for one right-hand side.
+        Supports that lie one within the other share a factorization: with the columns in the order
+        in which they leave, the factor for each support is a corner of the one for the largest.
+        """
+        b = np.zeros(supports.shape)
+        left = np.argsort(-np.count_nonzero(supports, axis=1), kind="stable")
+        while self.well_conditioned and len(left) > _FEW_SUPPORTS:
+            chain, left = _chain(supports, left)
+            if len(chain) <= _FEW_SUPPORTS:
+                left = np.concatenate([chain, left])
+                break
+            b[chain] = self._nested(k, q, supports[chain])
+        for row in left:
+            b[row] = self._one_support(k, q, supports[row], ols)
+        return b
+
+    def _nested(self, k: int, q: Array, supports: Mask) -> Array:
+        """`least_squares` for supports each of which contains the next."""
+        sizes = np.count_nonzero(supports, axis=1)
+        order = np.argsort(-np.count_nonzero(supports, axis=0), kind="stable")[: sizes[0]]
+        b = np.zeros(supports.shape)
+        factor = self.S[k][np.ix_(order, order)]
+        halfway = q[np.newaxis, order]
+        factorize(factor)
+        substitute(factor, halfway, transposed=False)
+        inside = np.where(np.arange(sizes[0]) < sizes[:, np.newaxis], halfway, 0.0)
+        substitute(factor, inside, transposed=True)
+        b[:, order] = inside
+        return b
+
+    def _one_support(self, k: int, q: Array, support: Mask, ols: Array) -> Array:
+        """`least_squares` for one support.
 
         With few columns out, ``b = ols - P[:, out] z`` where ``P[out, out] z = ols[out]``.
         """
@@ -211,54 +251,65 @@ class GramFamily:
 
 @dataclass
 class _Systems:
-    """Systems to be solved in one form, a row each."""
+    """Systems to be solved in one form, a row each; ``b = kept * aim``."""
 
     family: GramFamily
     dual: bool
     gram: Index
     d: Floats
+    kept: Floats
     q: Array
     ols: Floats
 
     def take(self, rows: Index) -> "_Systems":
-        return replace(
-            self, gram=self.gram[rows], d=self.d[rows], q=self.q[rows], ols=self.ols[rows]
-        )
+        names = ("gram", "d", "kept", "q", "ols")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
-    def solve(self, b: Floats, weight: Floats, tolerance: Floats) -> tuple[Floats, Floats, Mask]:
-        """Iterate from `b`: the solutions, their last corrections, and which rows gave up."""
-        single = b.dtype == np.float32
-        gave_up = np.zeros(len(b), dtype=bool)
-        error = np.empty_like(b)
-        open_ = np.arange(len(b))
+    def solve(self, aim: Floats, weight: Floats) -> tuple[Floats, Mask]:
+        """Iterate from `aim`, which is overwritten: estimated errors, and which rows gave up."""
+        single = aim.dtype == np.float32
+        gave_up = np.zeros(len(aim), dtype=bool)
+        # Where correlations are strong, errors may be well above the corrections that are seen.
+        mild = self.family.smallest[self.gram, np.newaxis] > _MILD
+        caution = np.where(mild, 1.0, _CAUTION).astype(aim.dtype)
+        left, spare = np.empty_like(aim), np.empty((len(aim), 1), aim.dtype)
+        open_ = np.arange(len(aim))
+        system = self
+        some: slice | Index = slice(None)
         for _ in range(_MOST_REFINEMENTS):
-            some = slice(None) if len(open_) == len(b) else open_
-            system = self if len(open_) == len(b) else self.take(open_)
-            residual, damping = system.residual(b[some]), system.damping()
-            step = residual * damping
-            size = step * weight[some]
-            norm = np.sqrt(np.vecdot(size, size))
-            good = norm <= tolerance[some]
-            goal = tolerance[some] if single else np.maximum(tolerance[some] / 2, _REACH * norm)
+            h = system.d * system.kept if self.dual else system.kept
+            residual = system.residual(h, aim[some])
+            measure = weight[some] * system.kept
+            measure *= measure
+            measure *= caution[some] ** 2 / aim.shape[1]
+            square = np.vecdot(residual * residual, measure)
+            good = square <= 1
             if good.any():
-                b[open_[good]] += step[good]
-                error[open_[good]] = step[good]
+                rows = open_[good]
+                aim[rows] += residual[good]
+                left[rows], spare[rows] = residual[good], 1.0
                 bad = ~good
                 some = open_ = open_[bad]
-                system, goal = self.take(open_), goal[bad]
-                residual, damping = residual[bad], damping[bad]
-            if len(open_):
-                change, error[some], converged = system.iterate(
-                    residual, damping, weight[some], goal
-                )
-                b[some] += change
-                gave_up[open_[~converged]] = True
-                # In double precision the next round looks at the true residual before it believes.
-                open_ = open_[:0] if single else open_[converged]
+                if not len(open_):
+                    break
+                system, h, measure = system.take(bad), h[bad], measure[bad]
+                residual, square = residual[bad], square[bad]
+            goal = np.ones_like(square) if single else np.maximum(0.25, _REACH**2 * square)
+            change, left[some], spare[some], converged = system.iterate(residual, h, measure, goal)
+            aim[some] += change
+            gave_up[open_[~converged]] = True
+            # In double precision the next round looks at the true residual before it believes.
+            some = open_ = open_[:0] if single else open_[converged]
             if not len(open_):
                 break
+            system = self.take(open_)
         gave_up[open_] = True
-        return b, error, gave_up
+        # The next correction of a coefficient may be more than its last, but not than the others'.
+        error = np.abs(left)
+        error += np.sqrt(np.vecdot(left, left) / left.shape[1])[:, np.newaxis]
+        error *= self.kept
+        error *= spare * caution
+        return error, gave_up
 
     def directly(self) -> Array:
         """Solve each system by a factorization.
@@ -297,91 +348,110 @@ class _Systems:
             pass
         return out
 
-    def damping(self) -> Floats:
-        """Inverse of the operator's diagonal: the preconditioner."""
-        if not self.dual:
-            return np.asarray(1 / (1 + self.d))
-        tau = self.family.tau[self.gram].astype(self.d.dtype, copy=False)
-        return np.asarray(tau / (tau + self.d))
-
-    def residual(self, b: Floats) -> Floats:
-        """``q - (S + diag(d)) b``, or P times that."""
-        matrices, db = self.family.matrices(self.dual, b.dtype), self.d * b
-        met, other, right = (db, b, self.ols) if self.dual else (b, db, self.q)
-        out = by_gram(self.gram, met, matrices)
-        out += other
+    def residual(self, h: Floats, aim: Floats) -> Floats:
+        """``ols - a - (h a) N`` for aims a, or q in place of `ols`."""
+        right = self.ols if self.dual else self.q
+        if aim.dtype == np.float32:
+            out = by_gram(self.gram, h * aim, self._off())
+            out += aim
+        else:
+            out = by_gram(self.gram, h * aim, self.family.P if self.dual else self.family.S)
+            out += aim * self.kept if self.dual else aim * self.d * self.kept
         return np.subtract(right, out, out=out)
 
-    def iterate(
-        self, residual: Floats, damping: Floats, weight: Floats, goal: Floats
-    ) -> tuple[Floats, Floats, Mask]:
-        """Conjugate gradients from 0: the solution, its last correction, and who converged.
+    def _off(self) -> NDArray[np.float32]:
+        """The matrices but for their diagonals, in single precision."""
+        return self.family._P_off if self.dual else self.family._S_off
 
-        Rows leave unconverged when a factorization would be cheaper than to go on. The operator
-        takes v to ``(d v) P + v`` (dual) or ``v S + d v`` (primal); both need v and
-        ``d v``, and the one that meets the matrix is also the one in the inner products.
+    def iterate(
+        self, residual: Floats, h: Floats, measure: Floats, goal: Floats
+    ) -> tuple[Floats, Floats, Floats, Mask]:
+        """Conjugate gradients in single precision.
+
+        Returns how much to change the aims, with the last correction; that correction, which is the
+        residual left; by what to multiply it for those that were spared; and who converged. A row
+        converges when its squared residuals, times `measure` and summed, are below its goal. Rows
+        leave unconverged when a factorization would be cheaper than to go on.
         """
         dtype = np.dtype(np.float32)
-        matrices = self.family.matrices(self.dual, dtype)
+        off = self._off()
         gram = self.gram
-        d, damping, weight, residual = (
-            x.astype(dtype, copy=False) for x in (self.d, damping, weight, residual)
-        )
-        bound = goal.astype(dtype) ** 2
-        v = damping * residual
-        solution, error = np.empty_like(d), np.empty_like(d)
-        converged = np.zeros(len(d), dtype=bool)
-        rows = np.arange(len(d))
+        residual = residual.astype(dtype)
+        h, measure, goal = (x.astype(dtype, copy=False) for x in (h, measure, goal))
+        change, last = np.empty_like(residual), np.empty_like(residual)
+        spare = np.empty((len(h), 1), dtype)
+        converged = np.zeros(len(h), dtype=bool)
+        rows = np.arange(len(h))
 
-        u = np.zeros_like(d)
-        dv = d * v
-        energy = np.vecdot(residual, dv if self.dual else v)
+        total = None
+        way = residual.copy()
+        energy = np.vecdot(residual * residual, h)
         past = [energy]
-        most = max(_FEWEST_ITERATIONS, int(_ITERATIONS_PER_COLUMN * d.shape[1]))
+        most = max(_FEWEST_ITERATIONS, int(_ITERATIONS_PER_COLUMN * h.shape[1]))
         for iteration in range(most):
-            met, other = (dv, v) if self.dual else (v, dv)
-            Av = by_gram(gram, met, matrices)
-            Av += other
-            length = _ratio(energy, np.vecdot(met, Av))[:, np.newaxis]
-            step = length * v
-            u += step
-            Av *= length
-            residual -= Av
-            np.multiply(damping, residual, out=step)
-            size = np.multiply(step, weight, out=Av)
-            dstep = d * step
-            energy, before = np.vecdot(residual, dstep if self.dual else step), energy
+            step = h * way
+            met = by_gram(gram, step, off)
+            met += way
+            length = _ratio(energy, np.vecdot(step, met))[:, np.newaxis]
+            np.multiply(way, length, out=step)
+            if total is None:
+                total = step
+            else:
+                total += step
+            met *= length
+            residual -= met
+            np.multiply(residual, residual, out=met)
+            energy, before = np.vecdot(met, h), energy
             past = [*past[-_MEMORY:], energy]
             # Where convergence is slow the steps to come add up, to 1 / (1 - rate) times this one.
             rate = np.exp(np.log(_ratio(energy, past[0])) * (0.5 / (len(past) - 1)))
             rest = np.reciprocal(np.maximum(1 - rate, _SLOWEST))
-            square = np.vecdot(size, size) * rest**2
-            done = square <= bound
+            square = np.vecdot(met, measure) * rest**2
+            done = square <= goal
             left = most - 1 - iteration
             # Rows that would not get there in the iterations left give up now. Leaving costs a copy
             # of every array: wait until a good part of the rows may leave.
             out = done
             if iteration >= _MEMORY:
-                out = done | ~(square * np.minimum(rate, 1) ** (2 * left) <= bound)
+                out = done | ~(square * np.minimum(rate, 1) ** (2 * left) <= goal)
             if left == 0:
                 out = np.ones_like(done)
             if 4 * np.count_nonzero(out) >= len(out):
-                error[rows[out]] = step[out] * rest[out, np.newaxis]
-                solution[rows[out]] = u[out] + step[out]
+                which = rows[out]
+                last[which] = residual[out]
+                change[which] = total[out] + residual[out]
+                spare[which, 0] = rest[out]
                 converged[rows[done]] = True
                 if out.all():
                     break
                 stay = ~out
-                rows, gram, bound = rows[stay], gram[stay], bound[stay]
+                rows, gram, goal = rows[stay], gram[stay], goal[stay]
                 energy, before, past = energy[stay], before[stay], [e[stay] for e in past]
-                d, damping, weight, residual = d[stay], damping[stay], weight[stay], residual[stay]
-                u, v, dv, step, dstep = u[stay], v[stay], dv[stay], step[stay], dstep[stay]
-            turn = _ratio(energy, before)[:, np.newaxis]
-            v *= turn
-            v += step
-            dv *= turn
-            dv += dstep
-        return solution, error, converged
+                h, measure, residual = h[stay], measure[stay], residual[stay]
+                way, total = way[stay], total[stay]
+            way *= _ratio(energy, before)[:, np.newaxis]
+            way += residual
+        return change, last, spare, converged
+
+
+def _off_diagonal(matrices: Array) -> NDArray[np.float32]:
+    """The matrices with zeros on their diagonals, in single precision."""
+    out = matrices.astype(np.float32)
+    out.reshape(len(out), -1)[:, :: out.shape[1] + 1] = 0.0
+    return out
+
+
+def _chain(supports: Mask, rows: Index) -> tuple[Index, Index]:
+    """Split `rows`, largest support first, into some that lie one within the other and the rest."""
+    ordered = supports[rows]
+    if not np.any(ordered[1:] & ~ordered[:-1]):
+        return rows, rows[:0]
+    chain: list[np.intp] = [rows[0]]
+    rest: list[np.intp] = []
+    for row in rows[1:]:
+        within = not np.any(supports[row] & ~supports[chain[-1]])
+        (chain if within else rest).append(row)
+    return np.array(chain), np.array(rest, dtype=np.intp)
 
 
 def _solved(A: Array, right: Array) -> Array:

@@ -83,12 +83,13 @@ class Rules:
     out_crest: float  # decided out: crest_j > out_crest ...
     out_ratio: float  # ... and |b_j| < out_ratio * gamma / gamma_step
     patience: float  # early solves may err by (patience / strain)^3 times the tolerance
+    as_carried: float  # ... and late ones by this share of the error carried
 
 
 # BOLD is right nearly always, and knows when it may not be: the engine bounds the error it carries,
 # and repeats with CAREFUL what it cannot vouch for.
 BOLD = Rules(
-    tolerance=1e-7,
+    tolerance=3e-7,
     start=0.1,
     ridge=8.0,
     after_ridge=8.0,
@@ -98,6 +99,7 @@ BOLD = Rules(
     out_crest=4.0,
     out_ratio=0.4,
     patience=0.5,
+    as_carried=0.3,
 )
 # WARY takes its place where columns are nearly collinear: one that hardly moves may yet move when
 # another falls.
@@ -113,6 +115,7 @@ CAREFUL = Rules(
     out_crest=20.0,
     out_ratio=0.1,
     patience=0.1,
+    as_carried=0.1,
 )
 
 

@@ -1,0 +1,77 @@
+"""LAPACK through ctypes: the same bits as SciPy's, in place, and a word when singular."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import lapack
+
+from sparsestep import unlocked
+from sparsestep.unlocked import factorize, invert, posv, substitute
+
+
+def _system(m, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((2 * m + 1, m))
+    return X.T @ X, rng.standard_normal(m)
+
+
+@pytest.fixture(params=["without the lock", "with the lock"])
+def _either_way(request, monkeypatch):
+    if request.param == "with the lock":
+        monkeypatch.setattr(unlocked, "_lapack", unlocked._with_the_lock)
+
+
+@given(m=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
+def test_same_as_scipy(m, seed):
+    S, q = _system(m, seed)
+    factor, expected, _ = lapack.dposv(S, q, lower=True)
+    A, x = S.copy(), q.copy()
+    assert posv(A, x)
+    assert np.array_equal(x, expected)
+    assert np.array_equal(np.triu(A), np.tril(factor).T)
+
+
+@pytest.mark.usefixtures("_either_way")
+@pytest.mark.parametrize("m", [1, 7, 60])
+def test_solves_factorizes_inverts_and_substitutes(m):
+    S, q = _system(m, m)
+    A, x = S.copy(), q.copy()
+    assert posv(A, x)
+    np.testing.assert_allclose(S @ x, q, rtol=1e-10, atol=1e-10)
+    factor = S.copy()
+    assert factorize(factor)
+    assert np.array_equal(np.triu(factor), np.triu(A))
+    L = np.triu(factor).T
+    np.testing.assert_allclose(L @ L.T, S, rtol=1e-12, atol=1e-12)
+    rows = np.stack([q, 2 * q, q + 1])
+    for transposed, matrix in ((False, L), (True, L.T)):
+        solved = rows.copy()
+        substitute(factor, solved, transposed=transposed)
+        np.testing.assert_allclose(solved @ matrix.T, rows, rtol=1e-9, atol=1e-9)
+    assert invert(factor)
+    inverse = np.triu(factor) + np.triu(factor, 1).T
+    np.testing.assert_allclose(inverse @ S, np.eye(m), atol=1e-9)
+
+
+@pytest.mark.usefixtures("_either_way")
+def test_says_when_not_positive_definite():
+    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
+    assert not posv(indefinite.copy(), np.ones(2))
+    assert not factorize(indefinite.copy())
+
+
+@pytest.mark.parametrize("m", [30, 200])
+def test_same_bits_in_threads(m):
+    systems = [_system(m, seed) for seed in range(20)]
+
+    def solve(system):
+        A, x = system[0].copy(), system[1].copy()
+        assert posv(A, x)
+        return x
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(solve, systems))
+    assert all(np.array_equal(x, solve(each)) for x, each in zip(found, systems, strict=True))
