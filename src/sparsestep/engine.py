@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from sparsestep.equations import NormalEquations, negligible
 from sparsestep.linear import GramFamily, by_gram
@@ -50,6 +49,9 @@ _LARGE = 1500
 _BLOCK = 300_000
 # Up to this size the few rows in doubt are soonest solved by factorizations.
 _SMALL = 256
+# Columns that leave less of each other than this are told apart by rounding, if at all: that of the
+# literal loop, however small the penalty is.
+_DEPENDENT = 1e-12
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
 
@@ -108,6 +110,10 @@ class _Rows:
     error: Floats  # bound on the error of b
     at: Index  # position in the schedule
     stubborn: Mask  # solved by factorization, not by iteration
+    beside: Floats  # at most so much of column j is left by the other columns that stay, ...
+    pull: Floats  # ... which draw it from zero, if it is out, with such a force, ...
+    settled: Floats  # ... and give b_j such a value, if it is in, ...
+    looked: Mask  # ... if it was these that stay
 
     def astype(self, dtype: type[np.floating]) -> "_Rows":
         """The same rows with the numbers of the loop in another precision.
@@ -203,10 +209,9 @@ def _canonical(
     family = GramFamily(grams, map)
     gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     ols = family.unpenalized(gram, q)
-    empty, stubborn = np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
-    rows = _Rows(
-        np.arange(len(gram)), gram, q, ols, alpha, unit, empty, empty, empty, gram, stubborn
-    )
+    slot, empty, no = np.arange(len(gram)), np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
+    later = dict.fromkeys(("b", "aim", "error", "beside", "pull", "settled"), empty)
+    rows = _Rows(slot, gram, q, ols, alpha, unit, at=slot, stubborn=no, looked=no, **later)
     return family, rows, back
 
 
@@ -232,6 +237,10 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
         error=error,
         at=at,
         stubborn=stubborn,
+        beside=np.ones_like(b),
+        pull=np.abs(rows.q),
+        settled=np.zeros_like(b),
+        looked=np.zeros(b.shape, dtype=bool),
     )
     return rows.astype(np.float32) if rules is BOLD and _is_moderate(rows, gammas) else rows
 
@@ -296,11 +305,10 @@ def _after_ridge(
 
 @dataclass
 class _End:
-    """How rows ended: where in the schedule, which coefficients are in, and their values."""
+    """How rows ended: where in the schedule, and which coefficients are in."""
 
     at: Index
     support: Mask
-    b: Array
 
 
 def _anneal(
@@ -314,7 +322,6 @@ def _anneal(
     end = _End(
         at=np.zeros(len(rows.slot), dtype=np.intp),
         support=np.zeros(rows.q.shape, dtype=bool),
-        b=np.zeros(rows.q.shape),
     )
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     rounding = np.finfo(dtype).eps
@@ -364,22 +371,52 @@ def _anneal(
         share = width / (size * size + width)
         d_now = crest * share
         d_now *= share
-        stays, falls = decided(rows.b, before, d_now, width, crest, tau, rules, schedule.gamma_step)
+        stays, low = decided(rows.b, before, d_now, width, tau, rules, schedule.gamma_step)
         stays |= rows.alpha == 0
-        open_ = ~(stays | falls)
+        dependent = np.zeros(len(stays), dtype=bool)
+        if not family.well_conditioned:
+            dependent = _look_beside(family, rows, stays, low)
+            low &= rows.pull * np.sqrt(width) < 0.4 * rows.alpha
+            stays &= d_now < rules.in_weight * rows.beside
+            stays &= np.abs(rows.b - rows.settled) < 0.1 * size
+        open_ = ~(stays | low & (crest > rules.out_crest * rows.beside))
         gain = 4 * (1 - share) * d_now / (tau + d_now)
         doubt = open_ & (gain > 0.05) & ~(rows.error < _DOUBT * size)
         doubtful[rows.slot[doubt.any(axis=1)]] = True
-        done = ~open_.any(axis=1)
-        late = rows.at == len(gammas) - 1
-        doubtful[rows.slot[late & ~done]] = True
-        out = done | late
+        done = ~(open_.any(axis=1) | dependent)
+        stuck = dependent | (rows.at == len(gammas) - 1)
+        doubtful[rows.slot[stuck & ~done]] = True
+        out = done | stuck
         if out.any():
             which = rows.slot[out]
-            end.at[which], end.support[which], end.b[which] = rows.at[out], stays[out], rows.b[out]
+            end.at[which], end.support[which] = rows.at[out], stays[out]
             rows = rows.take(~out)
         rows.at = rows.at + 1
     return end, doubtful, schedule.t_max * int((end.at - start + 1).max(initial=0))
+
+
+def _look_beside(family: GramFamily, rows: _Rows, stays: Mask, low: Mask) -> Mask:
+    """Where all else is low, see what the columns that stay leave of each; say where they depend.
+
+    Of nearly collinear ones that is next to nothing: a penalty far below 1 drops the others. But
+    these may be low only together: what draws each from zero is what is left with all of them out.
+    """
+    dependent = np.zeros(len(stays), dtype=bool)
+    lost = np.any(rows.looked & ~stays, axis=1)
+    rows.beside[lost], rows.pull[lost], rows.looked[lost] = 1.0, np.abs(rows.q[lost]), False
+
+    def look(row: int) -> None:
+        found = family.beside(rows.gram[row], rows.q[row], stays[row])
+        if found is None or np.any(found[0][stays[row]] < _DEPENDENT):
+            dependent[row] = True
+        else:
+            rows.beside[row], rows.pull[row], rows.settled[row] = found
+            rows.looked[row] = stays[row]
+
+    new = np.all(stays | low, axis=1) & np.any(stays & ~rows.looked, axis=1)
+    for _ in family.map(look, np.flatnonzero(new)):
+        pass
+    return dependent
 
 
 def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
@@ -434,13 +471,10 @@ def _finish(
     width = (gammas[end.at] ** 2)[:, np.newaxis] * rows.unit
     b2 = rows.b**2
     leaves = b2 < 0.25 * rules.in_ratio**2 * width
-    returns = residual * np.sqrt(width) > 0.5 * (width + rows.alpha)
+    # Where it was decided before crest 1, less than the whole column is left to bring it back.
+    width_or_less = np.minimum(width, rows.alpha / rules.out_crest)
+    returns = residual * np.sqrt(width) > 0.5 * (width_or_less + rows.alpha)
     contradicted = np.where(support, leaves, returns)
-    if not family.invertible:
-        # What nearly collinear columns leave of each other was guessed; now it can be looked at.
-        pulled = rows.alpha * width / (end.b**2 + width) ** 2
-        left = _left(family, rows.gram[distinct], support[distinct])[of_distinct]
-        contradicted |= support & (pulled > rules.in_weight * left)
 
     last = gammas[-1] ** 2 * rows.unit
     pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
@@ -454,21 +488,6 @@ def _finish(
         rows.b[more] = _last_step(family, rows.take(more), last[more])
         doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
     return doubtful
-
-
-def _left(family: GramFamily, gram: Index, support: Mask) -> Array:
-    """What the other columns of its support leave of each column: ``1 / diag(S_AA^-1)``."""
-    left = np.zeros(support.shape)
-    for row, k in enumerate(gram):
-        inside = np.flatnonzero(support[row])
-        if not len(inside):
-            continue
-        factor, failed = lapack.dpotrf(family.S[k][np.ix_(inside, inside)], lower=True)
-        if not failed:
-            kept = 1.0 / np.diag(lapack.dpotri(factor, lower=True)[0])
-            # Less than rounding is nothing, however much smaller the penalty is.
-            left[row, inside] = np.where(kept < negligible(len(inside)), 0.0, kept)
-    return left
 
 
 def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:

@@ -138,9 +138,9 @@ class GramFamily:
     ) -> tuple[Floats, Floats]:
         """Solve for each row of `d` and `q`.
 
-        By iteration if `well_conditioned`, else by a factorization each, whatever guess and weight. In single precision iterations are right to some 1e-6. In double precision the
-        true residual decides when to stop, and only the iterations that correct it are in single
-        precision.
+        By iteration if `well_conditioned`, else by a factorization each, whatever guess and weight.
+        In single precision iterations are right to some 1e-6. In double precision the true residual
+        decides when to stop, and only the iterations that correct it are in single precision.
 
         Parameters
         ----------
@@ -214,6 +214,27 @@ class GramFamily:
         for row in left:
             b[row] = self._one_support(k, q, supports[row], ols)
         return b
+
+    def beside(self, k: int, q: Array, support: Mask) -> tuple[Array, Array, Array] | None:
+        """What the columns of the support leave of each column, and of ``|q_j|`` of those outside.
+
+        Last, least squares on the support. None where its columns have no factorization.
+        """
+        left, drawn, b = np.empty(len(q)), np.zeros(len(q)), np.zeros(len(q))
+        inside, outside = np.flatnonzero(support), np.flatnonzero(~support)
+        factor = self.S[k][np.ix_(inside, inside)]
+        if not factorize(factor):
+            return None
+        explained = np.concatenate([self.S[k][np.ix_(outside, inside)], q[np.newaxis, inside]])
+        substitute(factor, explained, transposed=False)
+        others, target = explained[:-1], explained[-1:]
+        left[outside] = (1.0 - np.vecdot(others, others)).clip(0.0) + len(q) * _EPS
+        drawn[outside] = np.abs(q[outside] - others @ target[0])
+        substitute(factor, target, transposed=True)
+        b[inside] = target[0]
+        invert(factor)
+        left[inside] = 1.0 / np.diag(factor)
+        return left, drawn, b
 
     def _nested(self, k: int, q: Array, supports: Mask) -> Array:
         """`least_squares` for supports each of which contains the next."""

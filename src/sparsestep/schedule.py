@@ -80,7 +80,7 @@ class Rules:
     in_weight: float  # decided in: d_j < in_weight * tau_j ...
     steady: float  # ... or b_j moved by less than this share over the last gamma
     in_ratio: float  # ... and, either way, |b_j| > in_ratio * gamma
-    out_crest: float  # decided out: crest_j > out_crest ...
+    out_crest: float  # decided out: crest_j > out_crest * what those that stay leave of x_j ...
     out_ratio: float  # ... and |b_j| < out_ratio * gamma / gamma_step
     patience: float  # early solves may err by (patience / strain)^3 times the tolerance
     as_carried: float  # ... and late ones by this share of the error carried
@@ -143,20 +143,20 @@ def decided(
     before: Array,
     d: Array,
     width: Array,
-    crest: Array,
     tau: Array,
     rules: Rules,
     gamma_step: float,
 ) -> tuple[Mask, Mask]:
-    """Coefficients that stay in, and those that stay out, whatever the rest of the fall brings.
+    """Coefficients that stay in whatever the rest of the fall brings, and those low enough to drop.
 
     In: the penalty on b_j is small beside what the data say, by `tau` or because b_j hardly moved
-    since the gamma `before`, and it only shrinks from here, like gamma^2. Out: b_j lies below the
-    next gamma while the penalty there exceeds what the data say, so it falls like gamma^2 itself.
+    since the gamma `before`, and it only shrinks from here, like gamma^2. Low: b_j lies below the
+    next gamma. It is out, as the penalty there exceeds what the data say, once its crest is above
+    `rules.out_crest` times what the columns that stay leave of it (at most 1): from then on it
+    falls like gamma^2 itself.
     """
     b2 = b * b
     small = d < rules.in_weight * tau
     small |= (np.abs(b - before) < rules.steady * np.abs(b)) & (d < rules.in_weight)
     stays = small & (b2 > rules.in_ratio**2 * width)
-    falls = (crest > rules.out_crest) & (b2 < (rules.out_ratio / gamma_step) ** 2 * width)
-    return stays, falls
+    return stays, b2 < (rules.out_ratio / gamma_step) ** 2 * width
