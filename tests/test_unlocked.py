@@ -35,7 +35,7 @@ def test_same_as_scipy(m, seed):
 
 
 @pytest.mark.usefixtures("_either_way")
-@pytest.mark.parametrize("m", [1, 7, 60])
+@pytest.mark.parametrize("m", [0, 1, 7, 60])
 def test_solves_factorizes_inverts_and_substitutes(m):
     S, q = _system(m, m)
     A, x = S.copy(), q.copy()

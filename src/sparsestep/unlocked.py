@@ -21,23 +21,24 @@ Array = NDArray[np.float64]
 
 def posv(A: Array, q: Array) -> bool:
     """Overwrite `q` by the solution of ``A x = q`` and A by its factor; False if it has none."""
-    return _lapack("dposv")(b"L", len(A), 1, A, len(A), q, len(A)) == 0
+    n, stride = len(A), max(1, len(A))
+    return _lapack("dposv")(b"L", n, 1, A, stride, q, stride) == 0
 
 
 def factorize(A: Array) -> bool:
     """Overwrite A by its factor; False if it has none, not being positive definite."""
-    return _lapack("dpotrf")(b"L", len(A), A, len(A)) == 0
+    return _lapack("dpotrf")(b"L", len(A), A, max(1, len(A))) == 0
 
 
 def invert(factor: Array) -> bool:
     """Overwrite the factor, above and on the diagonal, by the inverse of the matrix it is from."""
-    return _lapack("dpotri")(b"L", len(factor), factor, len(factor)) == 0
+    return _lapack("dpotri")(b"L", len(factor), factor, max(1, len(factor))) == 0
 
 
 def substitute(factor: Array, rows: Array, *, transposed: bool) -> None:
     """Overwrite each of `rows` by its solution with L, or with its transpose."""
-    n, trans = len(factor), b"T" if transposed else b"N"
-    _lapack("dtrtrs")(b"L", trans, b"N", n, len(rows), factor, n, rows, n)
+    n, stride, trans = len(factor), max(1, len(factor)), b"T" if transposed else b"N"
+    _lapack("dtrtrs")(b"L", trans, b"N", n, len(rows), factor, stride, rows, stride)
 
 
 @cache
@@ -86,6 +87,8 @@ def _with_the_lock(name: str) -> Callable[..., int]:
 
     def call(*arguments: Any) -> int:
         arrays = [each.T for each in arguments if isinstance(each, np.ndarray)]
+        if not arrays[0].size:
+            return 0
         options = {"trans": 1} if arguments[1] == b"T" else {}
         *found, info = wrapper(*arrays, lower=True, **options)
         # Of a triangular matrix nothing is returned but the solutions.
