@@ -574,7 +574,7 @@ def test_folds_that_are_no_partition_are_refused():
     rows = np.arange(60)
     for folds, message in [
         ([rows[:30], rows[29:]], "Row 29 is in the folds more than once"),
-        ([rows[:30], np.append(rows[30:], 59)], "more than once"),
+        ([rows[:30], np.append(rows[30:], 59)], "Row 59 is in the folds more than once"),
         ([rows[:30], rows[31:]], "Row 30 is in no fold"),
         ([rows[:30], rows[30:] + 1], "outside 0 to 59"),
         (rows - 1, "negative fold number"),

@@ -47,8 +47,10 @@ _LARGE = 1500
 # Blocks of about this many coefficients: enough that the calls to NumPy do not count, few enough
 # for the cache. Below it a second thread only waits for the first to let go of the interpreter.
 _BLOCK = 300_000
-# Up to this size the few rows in doubt are soonest solved by factorizations.
+# Up to this size the few rows in doubt are soonest solved by factorizations ...
 _SMALL = 256
+# ... and of this size so few by the literal loop.
+_TINY, _FEW = 32, 3
 # Columns that leave less of each other than this are told apart by rounding, if at all: that of the
 # literal loop, however small the penalty is.
 _DEPENDENT = 1e-12
@@ -146,7 +148,7 @@ def _solve_block(
         penalized = np.count_nonzero(todo.alpha, axis=1) > 0
         literal, todo = [todo.take(~penalized)], todo.take(penalized)
     for rules in (BOLD if family.well_conditioned else WARY, CAREFUL):
-        if len(todo.slot):
+        if len(todo.slot) > (_FEW if rules is CAREFUL and b.shape[1] <= _TINY else 0):
             rows = _enter(todo, family, gammas, rules)
             end, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
             doubtful |= _finish(family, todo, end, gammas, schedule, back, rules)

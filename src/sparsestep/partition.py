@@ -23,9 +23,11 @@ def fold_ids(folds: Any, n: int) -> tuple[NDArray[np.intp], int]:
                 raise ValueError(f"Fold {number} has row numbers outside 0 to {n - 1}.")
             taken = index[ids[index] >= 0]
             ids[index] = number
-            if taken.size or len(np.unique(index)) != len(index):
-                repeated = taken[0] if taken.size else index[0]
-                raise ValueError(f"Row {repeated} is in the folds more than once.")
+            if not taken.size and np.count_nonzero(ids == number) != len(index):
+                rows, times = np.unique(index, return_counts=True)
+                taken = rows[times > 1]
+            if taken.size:
+                raise ValueError(f"Row {taken[0]} is in the folds more than once.")
         if n and ids.min() < 0:
             raise ValueError(f"Row {int(ids.argmin())} is in no fold.")
         return ids, len(folds)
