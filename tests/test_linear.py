@@ -39,7 +39,9 @@ def test_systems_of_several_matrices(kind, m, seed, spread, single):
     dtype = np.float32 if single else np.float64
     d, kept, ols, guess, weight = (x.astype(dtype) for x in (d, kept, ols, guess, weight))
     with np.errstate(divide="ignore"):
-        b, error = family.solve(gram, d, kept, q, ols, guess, weight, np.zeros(12, dtype=bool))
+        b, error = family.solve(
+            gram, d, kept, np.stack(qs), gram, ols, guess, weight, np.zeros(12, dtype=bool)
+        )
     expected = np.stack(
         [
             np.linalg.solve(grams[k] + np.diag(row.astype(float)), rhs)

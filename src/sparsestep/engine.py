@@ -103,7 +103,8 @@ class _Rows:
 
     slot: Index
     gram: Index  # ascending
-    q: Array
+    q: Array  # of all rows there were, ...
+    of: Index  # ... and which of them these are
     ols: Floats
     alpha: Floats  # alpha_j, shape (n_rows, m)
     unit: Floats  # gamma^2 times this is gamma^2 in the units of b_j
@@ -112,10 +113,6 @@ class _Rows:
     error: Floats  # bound on the error of b
     at: Index  # position in the schedule
     stubborn: Mask  # solved by factorization, not by iteration
-    beside: Floats  # at most so much of column j is left by the other columns that stay, ...
-    pull: Floats  # ... which draw it from zero, if it is out, with such a force, ...
-    settled: Floats  # ... and give b_j such a value, if it is in, ...
-    looked: Mask  # ... if it was these that stay
 
     def astype(self, dtype: type[np.floating]) -> "_Rows":
         """The same rows with the numbers of the loop in another precision.
@@ -126,7 +123,13 @@ class _Rows:
         return replace(self, **{name: getattr(self, name).astype(dtype) for name in names})
 
     def take(self, which: Index | Mask) -> "_Rows":
-        return _Rows(*(getattr(self, field.name)[which] for field in fields(self)))
+        taken = (field.name for field in fields(self) if field.name != "q")
+        return replace(self, **{name: getattr(self, name)[which] for name in taken})
+
+    @property
+    def right(self) -> Array:
+        """The right-hand sides of these rows."""
+        return self.q[self.of]
 
 
 # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
@@ -212,8 +215,7 @@ def _canonical(
     gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     ols = family.unpenalized(gram, q)
     slot, empty, no = np.arange(len(gram)), np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
-    later = dict.fromkeys(("b", "aim", "error", "beside", "pull", "settled"), empty)
-    rows = _Rows(slot, gram, q, ols, alpha, unit, at=slot, stubborn=no, looked=no, **later)
+    rows = _Rows(slot, gram, q, slot, ols, alpha, unit, empty, empty, empty, slot, no)
     return family, rows, back
 
 
@@ -239,10 +241,6 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
         error=error,
         at=at,
         stubborn=stubborn,
-        beside=np.ones_like(b),
-        pull=np.abs(rows.q),
-        settled=np.zeros_like(b),
-        looked=np.zeros(b.shape, dtype=bool),
     )
     return rows.astype(np.float32) if rules is BOLD and _is_moderate(rows, gammas) else rows
 
@@ -266,7 +264,8 @@ def _after_ridge(
     floats, are not looked at.
     """
     at = np.zeros(len(rows.gram), dtype=np.intp)
-    b = np.zeros_like(rows.q)
+    q = rows.right
+    b = np.zeros_like(q)
     alpha = rows.alpha[:, 0]
     ends = alpha[:, np.newaxis] / (gammas[[0, -1]] ** 2 * rows.unit.max(axis=1, keepdims=True))
     in_range = np.all((ends > 0) & np.isfinite(ends), axis=1) & np.all(rows.unit > 0, axis=1)
@@ -276,7 +275,7 @@ def _after_ridge(
         largest = rows.unit[of_gram].max(axis=1)
         root = np.sqrt(rows.unit[of_gram[0]] / largest[0])
         values, vectors = np.linalg.eigh(root * family.S[k] * root[:, np.newaxis])
-        along = (rows.q[of_gram] * root) @ vectors
+        along = (q[of_gram] * root) @ vectors
         # Where columns are dependent both are rounding; a column that is nearly so has less of it.
         nil = negligible(len(values))
         along[
@@ -323,15 +322,17 @@ def _anneal(
     dtype = rows.ols.dtype
     end = _End(
         at=np.zeros(len(rows.slot), dtype=np.intp),
-        support=np.zeros(rows.q.shape, dtype=bool),
+        support=np.zeros(rows.ols.shape, dtype=bool),
     )
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     rounding = np.finfo(dtype).eps
+    taus, spreads = family.tau.astype(dtype), family.spread.astype(dtype)
+    free = not np.all(rows.alpha)
+    beside = None if family.well_conditioned else _Beside.unseen(rows)
     start = rows.at
     first = True
     while len(rows.slot):
-        tau = family.tau[rows.gram].astype(dtype, copy=False)
-        spread = family.spread[rows.gram].astype(dtype, copy=False) / tau
+        tau, spread = taus[rows.gram], spreads[rows.gram]
         width = (gammas[rows.at] ** 2).astype(dtype)[:, np.newaxis] * rows.unit
         crest = rows.alpha / width
         tolerance = _tolerance(crest, family.smallest[rows.gram], rules)
@@ -344,10 +345,11 @@ def _anneal(
             d *= share
             kept = tau / (tau + d)
             pull = 1 - kept
-            weight = _weight(kept * rows.aim, total, pull)
+            guess = kept * rows.aim
+            weight = _weight(guess, total, pull)
             if first:
                 from_zero = ~rows.b.any(axis=1)
-                weight[from_zero] = 4 / np.maximum(np.abs((kept * rows.aim)[from_zero]), 1e-3)
+                weight[from_zero] = 4 / np.maximum(np.abs(guess[from_zero]), 1e-3)
             share *= pull
             pull -= share
             rows.error *= pull
@@ -357,13 +359,15 @@ def _anneal(
             carried *= rules.as_carried
             weight /= np.maximum(carried, tolerance, out=carried)
             rows.b, left = family.solve(
-                rows.gram, d, kept, rows.q, rows.ols, rows.aim, weight, rows.stubborn
+                rows.gram, d, kept, rows.q, rows.of, rows.ols, rows.aim, weight, rows.stubborn
             )
-            left += rounding * np.abs(rows.ols)
-            # Sums of terms with entries of the inverse lose as many digits as these are large.
-            force = d * rows.b
-            left += rounding * np.sqrt(np.vecdot(force, force))[:, np.newaxis] * spread * kept
             rows.error += left
+            # Sums of terms with entries of the inverse lose as many digits as these are large.
+            d *= rows.b
+            lost = rounding * np.sqrt(np.vecdot(d, d))[:, np.newaxis] * spread
+            lost *= kept
+            rows.error += lost
+            rows.error += np.multiply(np.abs(rows.ols, out=lost), rounding, out=lost)
             if first:
                 missed = np.abs(rows.b) ** 3 / width * (1 - kept) * (rows.at > 0)[:, np.newaxis]
                 rows.error[from_zero] += 2 * missed[from_zero]
@@ -374,51 +378,75 @@ def _anneal(
         d_now = crest * share
         d_now *= share
         stays, low = decided(rows.b, before, d_now, width, tau, rules, schedule.gamma_step)
-        stays |= rows.alpha == 0
-        dependent = np.zeros(len(stays), dtype=bool)
-        if not family.well_conditioned:
-            dependent = _look_beside(family, rows, stays, low)
-            low &= rows.pull * np.sqrt(width) < 0.4 * rows.alpha
-            stays &= d_now < rules.in_weight * rows.beside
-            stays &= np.abs(rows.b - rows.settled) < 0.1 * size
-        open_ = ~(stays | low & (crest > rules.out_crest * rows.beside))
-        gain = 4 * (1 - share) * d_now / (tau + d_now)
-        doubt = open_ & (gain > 0.05) & ~(rows.error < _DOUBT * size)
-        doubtful[rows.slot[doubt.any(axis=1)]] = True
-        done = ~(open_.any(axis=1) | dependent)
-        stuck = dependent | (rows.at == len(gammas) - 1)
+        if free:
+            stays |= rows.alpha == 0
+        stuck = rows.at == len(gammas) - 1
+        if beside is None:
+            open_ = ~(stays | low & (crest > rules.out_crest))
+        else:
+            dependent = beside.look(family, rows, stays, low)
+            stuck |= dependent
+            low &= beside.drawn * np.sqrt(width) < 0.4 * rows.alpha
+            low &= crest > rules.out_crest * beside.left
+            stays &= d_now < rules.in_weight * beside.left
+            stays &= np.abs(rows.b - beside.b) < 0.1 * size
+            open_ = ~(stays | low) | dependent[:, np.newaxis]
+        sure = rows.error < _DOUBT * size
+        if not sure.all():
+            gain = 4 * (1 - share) * d_now / (tau + d_now)
+            doubtful[rows.slot[np.any(open_ & (gain > 0.05) & ~sure, axis=1)]] = True
+        done = ~open_.any(axis=1)
         doubtful[rows.slot[stuck & ~done]] = True
         out = done | stuck
         if out.any():
             which = rows.slot[out]
             end.at[which], end.support[which] = rows.at[out], stays[out]
             rows = rows.take(~out)
+            beside = beside and beside.take(~out)
         rows.at = rows.at + 1
     return end, doubtful, schedule.t_max * int((end.at - start + 1).max(initial=0))
 
 
-def _look_beside(family: GramFamily, rows: _Rows, stays: Mask, low: Mask) -> Mask:
-    """Where all else is low, see what the columns that stay leave of each; say where they depend.
+@dataclass
+class _Beside:
+    """What columns that stay do to the others, where these are nearly collinear; a row each."""
 
-    Of nearly collinear ones that is next to nothing: a penalty far below 1 drops the others. But
-    these may be low only together: what draws each from zero is what is left with all of them out.
-    """
-    dependent = np.zeros(len(stays), dtype=bool)
-    lost = np.any(rows.looked & ~stays, axis=1)
-    rows.beside[lost], rows.pull[lost], rows.looked[lost] = 1.0, np.abs(rows.q[lost]), False
+    left: Array  # at most so much of column j is left by the others that stay, ...
+    drawn: Array  # ... it is drawn from zero, if it is out, with such a force, ...
+    b: Array  # ... and has such a coefficient, if it is in, ...
+    seen: Mask  # ... if it was these that stay
 
-    def look(row: int) -> None:
-        found = family.beside(rows.gram[row], rows.q[row], stays[row])
-        if found is None or np.any(found[0][stays[row]] < _DEPENDENT):
-            dependent[row] = True
-        else:
-            rows.beside[row], rows.pull[row], rows.settled[row] = found
-            rows.looked[row] = stays[row]
+    @classmethod
+    def unseen(cls, rows: _Rows) -> "_Beside":
+        ones = np.ones_like(rows.b)
+        return cls(ones, np.abs(rows.right), np.zeros_like(ones), np.zeros(ones.shape, dtype=bool))
 
-    new = np.all(stays | low, axis=1) & np.any(stays & ~rows.looked, axis=1)
-    for _ in family.map(look, np.flatnonzero(new)):
-        pass
-    return dependent
+    def take(self, which: Mask) -> "_Beside":
+        return _Beside(self.left[which], self.drawn[which], self.b[which], self.seen[which])
+
+    def look(self, family: GramFamily, rows: _Rows, stays: Mask, low: Mask) -> Mask:
+        """Look where all else is low; say in which rows the columns that stay depend.
+
+        What they leave of nearly collinear ones is next to nothing: a penalty far below 1 drops
+        these. But they may be low only together: what draws each from zero is what is left with all
+        of them out.
+        """
+        dependent = np.zeros(len(stays), dtype=bool)
+        gone = np.any(self.seen & ~stays, axis=1)
+        self.left[gone], self.drawn[gone], self.seen[gone] = 1.0, np.abs(rows.right[gone]), False
+
+        def look(row: int) -> None:
+            found = family.beside(rows.gram[row], rows.q[rows.of[row]], stays[row])
+            if found is None or np.any(found[0][stays[row]] < _DEPENDENT):
+                dependent[row] = True
+            else:
+                self.left[row], self.drawn[row], self.b[row] = found
+                self.seen[row] = stays[row]
+
+        new = np.all(stays | low, axis=1) & np.any(stays & ~self.seen, axis=1)
+        for _ in family.map(look, np.flatnonzero(new)):
+            pass
+        return dependent
 
 
 def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
@@ -455,7 +483,8 @@ def _finish(
     support = end.support
     # Neighbouring alphas often have the same support.
     new_q = np.ones(len(support), dtype=bool)
-    new_q[1:] = (np.diff(rows.gram) > 0) | (rows.q[1:] != rows.q[:-1]).any(axis=1)
+    q = rows.right
+    new_q[1:] = (np.diff(rows.gram) > 0) | (q[1:] != q[:-1]).any(axis=1)
     first = new_q.copy()
     first[1:] |= (support[1:] != support[:-1]).any(axis=1)
     distinct, of_distinct = np.flatnonzero(first), np.cumsum(first) - 1
@@ -463,12 +492,12 @@ def _finish(
     for low, high in pairwise([*np.flatnonzero(new_q[distinct]), len(distinct)]):
         which, row = distinct[low:high], distinct[low]
         solved[low:high] = family.least_squares(
-            rows.gram[row], rows.q[row], support[which], rows.ols[row]
+            rows.gram[row], q[row], support[which], rows.ols[row]
         )
     rows.b = solved[of_distinct]
 
     residual = by_gram(rows.gram, rows.b, family.S)
-    np.subtract(rows.q, residual, out=residual)
+    np.subtract(q, residual, out=residual)
     np.abs(residual, out=residual)
     width = (gammas[end.at] ** 2)[:, np.newaxis] * rows.unit
     b2 = rows.b**2
@@ -496,7 +525,7 @@ def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:
     """What the loop's step at its last gamma makes of coefficients already settled."""
     d = rows.alpha * width / (rows.b**2 + width) ** 2
     # Those that are out are held near zero by the force that the others leave to them.
-    force = rows.q - by_gram(rows.gram, rows.b, family.S)
+    force = rows.right - by_gram(rows.gram, rows.b, family.S)
     guess = np.where(rows.b == 0, force / (1.0 + d), rows.b)
     size = np.abs(guess)
     # Coefficients next to nothing need not be right to as many digits.
@@ -505,5 +534,7 @@ def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:
     tau = family.tau[rows.gram]
     kept = tau / (tau + d)
     stubborn = np.zeros(len(size), dtype=bool)
-    b, _ = family.solve(rows.gram, d, kept, rows.q, rows.ols, guess / kept, weight, stubborn)
+    b, _ = family.solve(
+        rows.gram, d, kept, rows.q, rows.of, rows.ols, guess / kept, weight, stubborn
+    )
     return b

@@ -80,7 +80,7 @@ class GramFamily:
     tau : ndarray of shape (n_grams, m)
         What the other columns leave of each column: ``1 / diag(S^-1)``, or a guess.
     spread : ndarray of shape (n_grams, m)
-        The largest other entry in each column of ``S^-1``, relative to that on the diagonal.
+        The largest entry in each column of ``S^-1`` off the diagonal, or 0.
     smallest : ndarray of shape (n_grams,)
         The smallest eigenvalue of each matrix, roughly (0 if it may be anything).
     rcond : ndarray of shape (n_grams,)
@@ -122,7 +122,7 @@ class GramFamily:
             self.tau[k] = 1.0 / np.diag(P)
             others = np.abs(P)
             np.fill_diagonal(others, 0.0)
-            self.spread[k] = self.tau[k] * others.max(axis=0)
+            self.spread[k] = others.max(axis=0)
         self.smallest[k] = 1.0 / _largest_eigenvalue(P) if rough else 0.0
 
     def solve(
@@ -131,6 +131,7 @@ class GramFamily:
         d: Floats,
         kept: Floats,
         q: Array,
+        of: Index,
         ols: Floats,
         aim: Floats,
         weight: Floats,
@@ -146,8 +147,10 @@ class GramFamily:
         ----------
         gram : ndarray of shape (n_rows,)
             Which matrix each row belongs to, ascending.
-        d, kept, q, ols : ndarrays of shape (n_rows, m)
-            The systems, ``tau / (tau + d)``, and what `unpenalized` gives; q in double precision.
+        d, kept, ols : ndarrays of shape (n_rows, m)
+            The systems, ``tau / (tau + d)``, and what `unpenalized` gives.
+        q, of : ndarrays of shapes (any, m) and (n_rows,)
+            Right-hand sides, in double precision, and which of them is each row's.
         aim : ndarray of shape (n_rows, m)
             A guess, overwritten by what it should have been: ``b / kept``.
         weight : ndarray of shape (n_rows, m)
@@ -161,7 +164,7 @@ class GramFamily:
             The solutions, and what their errors are estimated to be.
         """
         if not self.well_conditioned:
-            systems = _Systems(self, True, gram, d, kept, q, ols)
+            systems = _Systems(self, True, gram, d, kept, q, of, ols)
             b = systems.directly() if self.invertible else systems.carefully()
             return b, np.zeros_like(b)
         in_dual = self.smallest[gram] > _MILD
@@ -177,13 +180,13 @@ class GramFamily:
             some: slice | Index = slice(None) if len(rows) == len(gram) else rows
             own = kept[some] if dual else 1 / (1 + d[some])
             guess = aim[some] if dual else aim[some] * kept[some] / own
-            system = _Systems(self, dual, gram[some], d[some], own, q[some], ols[some])
+            system = _Systems(self, dual, gram[some], d[some], own, q, of[some], ols[some])
             error[some], stubborn[rows] = system.solve(guess, weight[some])
             b[some] = own * guess
             aim[some] = guess if dual else b[some] / kept[some]
         rows = np.flatnonzero(stubborn)
         if len(rows):
-            system = _Systems(self, True, gram[rows], d[rows], kept[rows], q[rows], ols[rows])
+            system = _Systems(self, True, gram[rows], d[rows], kept[rows], q, of[rows], ols[rows])
             b[rows] = system.directly()
             aim[rows] = b[rows] / kept[rows]
             error[rows] = 0.0
@@ -280,10 +283,11 @@ class _Systems:
     d: Floats
     kept: Floats
     q: Array
+    of: Index
     ols: Floats
 
-    def take(self, rows: Index) -> "_Systems":
-        names = ("gram", "d", "kept", "q", "ols")
+    def take(self, rows: Index | Mask) -> "_Systems":
+        names = ("gram", "d", "kept", "of", "ols")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def solve(self, aim: Floats, weight: Floats) -> tuple[Floats, Mask]:
@@ -348,7 +352,7 @@ class _Systems:
 
     def _factorized(self, d: Array, careful: bool) -> Array:
         """The solutions for the diagonals `d`, stack by stack."""
-        out = np.empty_like(self.q)
+        out = np.empty_like(d)
         m = d.shape[1]
         stack = max(1, _STACK_BYTES // (8 * m * m))
 
@@ -356,13 +360,14 @@ class _Systems:
             A = self.family.S[self.gram[low : low + stack]]
             A.reshape(len(A), -1)[:, :: m + 1] += d[low : low + stack]
             for row, matrix in enumerate(A, start=low):
-                out[row] = self.q[row]
+                q = self.q[self.of[row]]
+                out[row] = q
                 solved = posv(matrix, out[row])
                 # The factor's diagonal, squared, is what each column keeps beside those before it.
                 if careful and not (
                     solved and np.all(np.diagonal(matrix) ** 2 > m * _EPS * (1.0 + d[row]))
                 ):
-                    out[row] = ridge(self.family.S[self.gram[row]], d[row], self.q[row])
+                    out[row] = ridge(self.family.S[self.gram[row]], d[row], q)
 
         stacks = range(0, len(d), stack)
         for _ in (self.family.map if len(stacks) > 1 else map)(solve_from, stacks):
@@ -371,7 +376,7 @@ class _Systems:
 
     def residual(self, h: Floats, aim: Floats) -> Floats:
         """``ols - a - (h a) N`` for aims a, or q in place of `ols`."""
-        right = self.ols if self.dual else self.q
+        right = self.ols if self.dual else self.q[self.of]
         if aim.dtype == np.float32:
             out = by_gram(self.gram, h * aim, self._off())
             out += aim
