@@ -343,6 +343,21 @@ def test_rss_is_the_residual_sum_of_squares_of_the_rows(table, data):
     assert isinstance(one, float) and abs(one - w @ (R[:, 0] + 3.0) ** 2) <= scale[0] * 10
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("kept", [0, 2, 40])
+def test_rss_of_few_coefficients_among_many_columns(form, kept):
+    rng = np.random.default_rng(kept)
+    X, y = rng.standard_normal((12, 40)), rng.standard_normal(12)
+    moments = Moments.merge(
+        Moments.from_data(form(X[rows]), y[rows]) for rows in np.arange(12).reshape(3, 4)
+    )
+    assert moments.is_thin
+    B = np.zeros((40, 3))
+    B[rng.permutation(40)[:kept]] = rng.standard_normal((kept, 3))
+    expected = np.sum((y[:, np.newaxis] - X @ B - 1.5) ** 2, axis=0)
+    assert np.allclose(moments.rss(B, [1.5] * 3), expected, rtol=1e-10)
+
+
 def test_rss_of_several_targets_pairs_vectors_with_targets():
     rng = np.random.default_rng(0)
     for n in (50, 3):

@@ -473,8 +473,11 @@ class Moments:
             value = np.maximum(value + np.einsum("ij,ij->j", B, sums.gram @ B), 0.0)
         else:
             value = np.zeros(max(B.shape[1], k))
+            used = np.flatnonzero(B.any(axis=1))
+            few = len(used) < len(B) // 2
+            inside = B[used]
             for piece in sums.pieces:
-                residual = piece.y - piece.dot(B)
+                residual = piece.y - (piece.columns(used) @ inside if few else piece.dot(B))
                 value += np.einsum("ij,ij->j", residual, residual)
         if intercept is not None:
             gap = sums.mean_y - sums.mean_x @ B - np.asarray(intercept, dtype=np.float64)
