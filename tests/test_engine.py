@@ -106,6 +106,48 @@ def test_other_settings_give_the_literal_loop_too(kind, m, seed, log_alpha, sche
     compare(S, q, alphas, found, **vars(schedule))
 
 
+_ODD = Schedule(gamma_stop=1e-3, gamma_step=1.1, t_max=1)
+_LARGE = Schedule(gamma_0=1e18, gamma_stop=1e8, epsilon=1e14)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "m", "seed", "alpha", "schedule", "large_x", "large_y"),
+    [
+        # Out long before the penalty exceeds the column, and still to be seen at the end.
+        ("factors", 60, 12, 25915, 0.00013682459983609149, _ODD, 1.0, 1.0),
+        ("factors", 60, 12, 87561, 0.00209376101706019, Schedule(1e6, 1e-3, 10.0, 5), 1.0, 1.0),
+        # In, and far from where least squares puts it, because gamma starts below it.
+        ("ar1", 50, 10, 592419, 1953125000000000.0, Schedule(), 1.0, 1e9),
+        # Units that single precision holds with few digits only.
+        ("constant", 150, 20, 0, 4.166310031992722e41, _LARGE, 1.0, 1e21),
+        # Out and below epsilon, and yet they move those that are in.
+        ("constant", 150, 12, 0, 0.019304550145914017, Schedule(), 1e5, 1.0),
+        # Decided where the schedule ends.
+        ("dependent", 60, 10, 35110, 0.0490567780677701, Schedule(1e6, 1e-5, 30.0, 1, 1e-3), 1, 1),
+        ("dependent", 60, 12, 53023, 0.900110272475703, Schedule(1e6, 1e-5, 30.0, 1, 1e-3), 1, 1),
+    ],
+)
+def test_where_the_engine_was_not_the_literal_loop(
+    kind, n, m, seed, alpha, schedule, large_x, large_y
+):
+    S, q = problem(kind, n, m, seed)
+    S, q = S * large_x**2, q * large_x * large_y
+    found = engine(S, q, np.array([alpha]), schedule)
+    assert compare(S, q, [alpha], found, **vars(schedule)) == 0
+
+
+def test_an_unpenalized_column_without_effect_costs_no_literal_loop(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    X[:, 4] = X[:, 0] + 1e-3 * X[:, 4]
+    X[:, 5] = 0.0
+    X -= X.mean(axis=0)
+    S, q = X.T @ X, X.T @ (X[:, 0] - X[:, 2] + rng.standard_normal(80))
+    monkeypatch.setattr("sparsestep.engine._literally", None)
+    factor = np.array([1.0, 1, 1, 1, 1, 0])
+    compare(S, q, PAPER_ALPHAS, engine(S, q, PAPER_ALPHAS, factor=factor), penalty_factor=factor)
+
+
 @given(
     m=st.integers(3, 15),
     seed=st.integers(0, 10**6),

@@ -247,9 +247,14 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
 
 def _is_moderate(rows: _Rows, gammas: Array) -> bool:
     """Whether single precision holds the widths and penalties of the whole schedule."""
-    width = gammas[[0, -1]][:, np.newaxis] ** 2 * [rows.unit.min(), rows.unit.max()]
-    crest = rows.alpha.max() / width
-    return bool(max(width.max(), crest.max()) < 1e35 and width.min() > 1e-35)
+    unit = np.array([rows.unit.min(), rows.unit.max()])
+    squares = gammas[[0, -1], np.newaxis] ** 2
+    width = squares * unit
+    alpha = rows.alpha[rows.alpha > 0]
+    alpha = np.array([alpha.min(initial=1.0), alpha.max(initial=1.0)])
+    numbers = np.concatenate([unit, squares.ravel(), width.ravel(), alpha])
+    crest = alpha.max() / width
+    return bool(max(numbers.max(), crest.max()) < 1e35 and numbers.min() > 1e-35)
 
 
 def _after_ridge(
@@ -306,10 +311,11 @@ def _after_ridge(
 
 @dataclass
 class _End:
-    """How rows ended: where in the schedule, and which coefficients are in."""
+    """How rows ended: where in the schedule, which coefficients are in, and their values."""
 
     at: Index
     support: Mask
+    b: Array
 
 
 def _anneal(
@@ -323,6 +329,7 @@ def _anneal(
     end = _End(
         at=np.zeros(len(rows.slot), dtype=np.intp),
         support=np.zeros(rows.ols.shape, dtype=bool),
+        b=np.zeros(rows.ols.shape),
     )
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     rounding = np.finfo(dtype).eps
@@ -389,7 +396,7 @@ def _anneal(
             low &= beside.drawn * np.sqrt(width) < 0.4 * rows.alpha
             low &= crest > rules.out_crest * beside.left
             stays &= d_now < rules.in_weight * beside.left
-            stays &= np.abs(rows.b - beside.b) < 0.1 * size
+            stays &= np.abs(rows.b - beside.b) <= 0.1 * size
             open_ = ~(stays | low) | dependent[:, np.newaxis]
         sure = rows.error < _DOUBT * size
         if not sure.all():
@@ -400,7 +407,7 @@ def _anneal(
         out = done | stuck
         if out.any():
             which = rows.slot[out]
-            end.at[which], end.support[which] = rows.at[out], stays[out]
+            end.at[which], end.support[which], end.b[which] = rows.at[out], stays[out], rows.b[out]
             rows = rows.take(~out)
             beside = beside and beside.take(~out)
         rows.at = rows.at + 1
@@ -501,17 +508,33 @@ def _finish(
     np.abs(residual, out=residual)
     width = (gammas[end.at] ** 2)[:, np.newaxis] * rows.unit
     b2 = rows.b**2
+    away = np.abs(end.b - rows.b)
     leaves = b2 < 0.25 * rules.in_ratio**2 * width
+    tau = family.tau[rows.gram]
+    weighs = rows.alpha * width > 0.3 * tau * (b2 + width) ** 2
+    leaves |= weighs & (away > 0.5 * np.abs(rows.b))
+    # Too near the end, the loop does not get from where it is to least squares.
+    ending = end.at >= len(gammas) - 2
+    leaves[ending] |= away[ending] > 1e-9 * np.abs(rows.b[ending])
     # Where it was decided before crest 1, less than the whole column is left to bring it back.
-    width_or_less = np.minimum(width, rows.alpha / rules.out_crest)
-    returns = residual * np.sqrt(width) > 0.5 * (width_or_less + rows.alpha)
+    some_width = np.minimum(width, rows.alpha / rules.out_crest)
+    returns = residual * np.sqrt(width) > 0.5 * (some_width + rows.alpha)
     contradicted = np.where(support, leaves, returns)
 
     last = gammas[-1] ** 2 * rows.unit
-    pull = rows.alpha * last / (b2 * b2 * family.tau[rows.gram])
-    dead = residual * last / (last + rows.alpha)
-    visible = np.where(support, pull > 1e-10, dead * back[rows.slot] > 0.5 * schedule.epsilon)
-    contradicted |= visible & np.where(support, pull > 1e-5, dead * dead > 1e-9 * last)
+    pull = rows.alpha * last / (b2 * b2 * tau)
+    dead = residual * last / (np.minimum(last, rows.alpha / rules.out_crest) + rows.alpha)
+    # Those that are out may show, or move those that are in by more than the digits promised.
+    least = np.where(rows.b != 0, np.abs(rows.b), np.inf).min(axis=1, initial=np.inf)
+    felt = (tau.min(axis=1, initial=1.0) * least)[:, np.newaxis]
+    shows = dead * back[rows.slot] > 0.5 * schedule.epsilon
+    visible = np.where(support, pull > 1e-10, shows | (dead > 1e-10 * felt))
+    # The step taken below makes light of what they are before it, as of the pull on those in. With
+    # one step a gamma that is what they are at the gamma before.
+    before = schedule.gamma_step**2 if schedule.t_max == 1 else 1.0
+    off = 2 * (dead * before) ** 2 / last
+    off = np.where(shows, off > 2e-9, off * dead > 1e-9 * felt)
+    contradicted |= visible & np.where(support, pull * before > 1e-5, off)
     penalized = rows.alpha > 0
     doubtful: Mask = np.any(penalized & contradicted, axis=1)
     more = np.flatnonzero((penalized & visible).any(axis=1) & ~doubtful)
