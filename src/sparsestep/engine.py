@@ -411,6 +411,9 @@ def _anneal(
             rows = rows.take(~out)
             beside = beside and beside.take(~out)
         rows.at = rows.at + 1
+        # What iterations were too slow for at this gamma they may do at the next.
+        if rules is BOLD:
+            rows.stubborn[:] = False
     return end, doubtful, schedule.t_max * int((end.at - start + 1).max(initial=0))
 
 

@@ -52,6 +52,8 @@ _LEFT_BY_COLLINEAR = 1e-3
 _DUAL_BONUS = 3
 _MILD = 0.1
 _CAUTION = 4.0
+# Errors so many times larger than they seemed are a reason to solve by a factorization.
+_MISLED = 1000.0
 # Up to some m / 6 iterations conjugate gradients are cheaper than a factorization.
 _FEWEST_ITERATIONS = 8
 _ITERATIONS_PER_COLUMN = 1 / 6
@@ -329,6 +331,8 @@ class _Systems:
                 break
             system = self.take(open_)
         gave_up[open_] = True
+        if single and not mild.all():
+            gave_up |= ~mild[:, 0] & (self.seen_otherwise(aim, weight) > _MISLED**2)
         # The next correction of a coefficient may be more than its last, but not than the others'.
         error = np.abs(left)
         error += np.sqrt(np.vecdot(left, left) / left.shape[1])[:, np.newaxis]
@@ -384,6 +388,19 @@ class _Systems:
             out = by_gram(self.gram, h * aim, self.family.P if self.dual else self.family.S)
             out += aim * self.kept if self.dual else aim * self.d * self.kept
         return np.subtract(right, out, out=out)
+
+    def seen_otherwise(self, aim: Floats, weight: Floats) -> Floats:
+        """The mean square of the weighted errors as the other form would estimate them.
+
+        Along nearly collinear columns a form may see next to nothing of an error, where the other
+        sees it all.
+        """
+        tau = self.family.tau[self.gram].astype(aim.dtype, copy=False)
+        b, other = self.kept * aim, replace(self, dual=not self.dual)
+        kept = tau / (tau + self.d) if other.dual else 1 / (1 + self.d)
+        h = self.d * kept if other.dual else kept
+        error = other.residual(h, b / kept) * kept * weight
+        return np.asarray(np.vecdot(error, error) / error.shape[1])
 
     def _off(self) -> NDArray[np.float32]:
         """The matrices but for their diagonals, in single precision."""
