@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_path
@@ -199,3 +200,12 @@ def test_a_grid_ends_where_dependent_columns_let_no_more_in():
     every = sparsestep_path(X, y, alphas="sizes")
     assert every.n_nonzero.tolist() == list(range(10))
     assert every.missing_sizes == ()
+
+
+def test_of_alphas_that_keep_the_same_variables_the_largest_is_selected():
+    X, y = load_diabetes(return_X_y=True)
+    path = sparsestep_path(X, y, alphas=np.geomspace(1e6, 10.0, 300))
+    for size in np.unique(path.n_nonzero):
+        chosen = path.select(int(size))
+        same = np.all((chosen.coef != 0) == (path.coefs != 0).T, axis=1)
+        assert chosen.alpha == path.alphas[same].max()

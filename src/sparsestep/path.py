@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
+from sparsestep.fitting import (
+    SAME_FIT,
+    Fits,
+    Settings,
+    fit_alphas,
+    fit_every_size,
+    fit_grid,
+)
 from sparsestep.moments import Moments
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
 
@@ -164,7 +171,8 @@ class Path:
                 f"No model of this path has exactly {size} variables; "
                 f"{nearest_sizes(size, self.n_nonzero)}. A path with alphas='sizes' looks for all."
             )
-        return self[int(found[np.argmin(self.rss[found])])]
+        rss = self.rss[found]
+        return self[int(found[np.argmax(rss <= rss.min() + SAME_FIT * self.rss.max())])]
 
     def plot(self, **options: Any) -> "PathDisplay":
         """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
