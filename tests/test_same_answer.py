@@ -28,13 +28,27 @@ def rows(kind, n, m, seed):
     return X + rng.uniform(-3, 3, m) * X.std(axis=0), y + 2.0
 
 
-def assert_same(model, other, columns=slice(None)):
-    """The second has the first's variables, in the order `columns`, to nine digits."""
+def assert_same(model, other, columns=slice(None), lost=0.0, lost_at_zero=0.0):
+    """The second has the first's variables, in the order `columns`, to nine digits or what is lost.
+
+    `lost` is absolute, for each coefficient; `lost_at_zero` is the intercept's.
+    """
     assert_array_equal(other.coef_ != 0, model.coef_[columns] != 0)
-    assert_allclose(other.coef_, model.coef_[columns], rtol=1e-9)
+    coef = model.coef_[columns]
+    assert np.all(np.abs(other.coef_ - coef) <= np.maximum(1e-9 * np.abs(coef), lost))
     # It is a difference of numbers of the size of y, which may be larger than itself.
-    assert_allclose(other.intercept_, model.intercept_, rtol=1e-9, atol=1e-9)
+    assert_allclose(other.intercept_, model.intercept_, rtol=1e-9, atol=max(1e-9, lost_at_zero))
     assert_allclose(other.alpha_, model.alpha_, rtol=1e-9)
+
+
+def assert_same_by_moments(model, other, X):
+    """The same to what sums of products can tell: rounding times the squared condition number."""
+    kept, spread = model.coef_ != 0, X.std(axis=0)
+    columns = (X - X.mean(axis=0))[:, kept] / spread[kept]
+    condition = np.linalg.cond(columns) if kept.any() else 1.0
+    effect = np.abs(model.coef_ * spread).max()
+    lost = 10 * np.finfo(float).eps * condition**2 * effect / spread
+    assert_same(model, other, lost=lost, lost_at_zero=np.sum(lost * np.abs(X.mean(axis=0))))
 
 
 def splits_of(folds, count):
@@ -43,6 +57,10 @@ def splits_of(folds, count):
 
 
 kinds = st.sampled_from(KINDS)
+# Of nearly collinear columns sums of products lose so many digits that they say so, in a warning.
+for_moments = st.sampled_from(
+    [kind for kind in KINDS if kind not in ("ill_conditioned", "dependent", "factors")]
+)
 seeds = st.integers(0, 10**6)
 shapes = st.sampled_from([(40, 6), (200, 15), (25, 24), (20, 40)])
 models = st.one_of(
@@ -75,7 +93,13 @@ def test_orders_of_rows_and_columns_and_of_memory(kind, shape, seed, model):
 
 
 @settings(max_examples=30)
-@given(kind=kinds, shape=shapes, seed=seeds, model=models, file=st.sampled_from(["csv", "parquet"]))
+@given(
+    kind=for_moments,
+    shape=shapes,
+    seed=seeds,
+    model=models,
+    file=st.sampled_from(["csv", "parquet"]),
+)
 def test_in_memory_or_streamed(kind, shape, seed, model, file, tmp_path_factory):
     X, y = rows(kind, *shape, seed)
     names = [f"x{j}" for j in range(shape[1])]
@@ -88,18 +112,19 @@ def test_in_memory_or_streamed(kind, shape, seed, model, file, tmp_path_factory)
         streamed.fit_moments(read_moments(path, "y", folds=3, seed=5))
     else:
         streamed.fit_moments(read_moments(path, "y"))
-    assert_same(clone(model).fit(X, y), streamed)
+    assert_same_by_moments(clone(model).fit(X, y), streamed, X)
 
 
 @settings(max_examples=30)
-@given(kind=kinds, shape=shapes, seed=seeds, data=st.data(), alpha=st.floats(0.01, 100.0))
+@given(kind=for_moments, shape=shapes, seed=seeds, data=st.data(), alpha=st.floats(0.01, 100.0))
 def test_in_any_number_of_batches(kind, shape, seed, data, alpha):
     X, y = rows(kind, *shape, seed)
     cuts = data.draw(st.lists(st.integers(0, shape[0]), max_size=6).map(sorted))
     edges = [0, *cuts, shape[0]]
     batches = [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
     moments = Moments.from_batches(batches)
-    assert_same(SparseStep(alpha).fit(X, y), SparseStep(alpha).fit_moments(moments))
+    batched = SparseStep(alpha).fit_moments(moments)
+    assert_same_by_moments(SparseStep(alpha).fit(X, y), batched, X)
 
 
 @pytest.mark.parametrize("shape", [(3000, 60), (60, 300)])
