@@ -371,10 +371,11 @@ def _anneal(
             rows.error += left
             # Sums of terms with entries of the inverse lose as many digits as these are large.
             d *= rows.b
-            lost = rounding * np.sqrt(np.vecdot(d, d))[:, np.newaxis] * spread
+            lost = np.sqrt(np.vecdot(d, d))[:, np.newaxis] * spread
             lost *= kept
+            lost += np.abs(rows.ols)
+            lost *= rounding
             rows.error += lost
-            rows.error += np.multiply(np.abs(rows.ols, out=lost), rounding, out=lost)
             if first:
                 missed = np.abs(rows.b) ** 3 / width * (1 - kept) * (rows.at > 0)[:, np.newaxis]
                 rows.error[from_zero] += 2 * missed[from_zero]
@@ -491,24 +492,9 @@ def _finish(
     is not yet nil beside the coefficients, the loop's last step is taken from there.
     """
     support = end.support
-    # Neighbouring alphas often have the same support.
-    new_q = np.ones(len(support), dtype=bool)
-    q = rows.right
-    new_q[1:] = (np.diff(rows.gram) > 0) | (q[1:] != q[:-1]).any(axis=1)
-    first = new_q.copy()
-    first[1:] |= (support[1:] != support[:-1]).any(axis=1)
-    distinct, of_distinct = np.flatnonzero(first), np.cumsum(first) - 1
-    solved = np.empty((len(distinct), support.shape[1]))
-    for low, high in pairwise([*np.flatnonzero(new_q[distinct]), len(distinct)]):
-        which, row = distinct[low:high], distinct[low]
-        solved[low:high] = family.least_squares(
-            rows.gram[row], q[row], support[which], rows.ols[row]
-        )
-    rows.b = solved[of_distinct]
-
-    residual = by_gram(rows.gram, rows.b, family.S)
-    np.subtract(q, residual, out=residual)
-    np.abs(residual, out=residual)
+    rows.b = _on_supports(family, rows, support)
+    force = rows.right - by_gram(rows.gram, rows.b, family.S)
+    residual = np.abs(force)
     width = (gammas[end.at] ** 2)[:, np.newaxis] * rows.unit
     b2 = rows.b**2
     away = np.abs(end.b - rows.b)
@@ -542,16 +528,34 @@ def _finish(
     doubtful: Mask = np.any(penalized & contradicted, axis=1)
     more = np.flatnonzero((penalized & visible).any(axis=1) & ~doubtful)
     if len(more):
-        rows.b[more] = _last_step(family, rows.take(more), last[more])
+        rows.b[more] = _last_step(family, rows.take(more), force[more], last[more])
         doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
     return doubtful
 
 
-def _last_step(family: GramFamily, rows: _Rows, width: Array) -> Array:
-    """What the loop's step at its last gamma makes of coefficients already settled."""
+def _on_supports(family: GramFamily, rows: _Rows, support: Mask) -> Array:
+    """Least squares on the support of each row; neighbouring alphas often have the same."""
+    q = rows.right
+    new_q = np.ones(len(support), dtype=bool)
+    new_q[1:] = (np.diff(rows.gram) > 0) | (q[1:] != q[:-1]).any(axis=1)
+    first = new_q.copy()
+    first[1:] |= (support[1:] != support[:-1]).any(axis=1)
+    distinct, of_distinct = np.flatnonzero(first), np.cumsum(first) - 1
+    solved = np.empty((len(distinct), support.shape[1]))
+    for low, high in pairwise([*np.flatnonzero(new_q[distinct]), len(distinct)]):
+        which, row = distinct[low:high], distinct[low]
+        solved[low:high] = family.least_squares(
+            rows.gram[row], q[row], support[which], rows.ols[row]
+        )
+    return np.asarray(solved[of_distinct])
+
+
+def _last_step(family: GramFamily, rows: _Rows, force: Array, width: Array) -> Array:
+    """What the loop's step at its last gamma makes of coefficients already settled.
+
+    Those that are out are held near zero by the `force` that the others leave to them.
+    """
     d = rows.alpha * width / (rows.b**2 + width) ** 2
-    # Those that are out are held near zero by the force that the others leave to them.
-    force = rows.right - by_gram(rows.gram, rows.b, family.S)
     guess = np.where(rows.b == 0, force / (1.0 + d), rows.b)
     size = np.abs(guess)
     # Coefficients next to nothing need not be right to as many digits.

@@ -22,14 +22,13 @@ from sparsestep.polish import RowGram, polish_support
 from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
 from sparsestep.schedule import Schedule
 from sparsestep.threads import one_blas_thread
+from sparsestep.ties import best_fitting
 from sparsestep.wide import solve_wide
 
-__all__ = ["SAME_FIT", "Fits", "Settings", "fit_alphas", "fit_every_size", "fit_grid"]
+__all__ = ["Fits", "Settings", "fit_alphas", "fit_every_size", "fit_grid"]
 
 Array = NDArray[np.float64]
 
-# Residual sums of squares that differ by less, relative to the largest, may do so by rounding.
-SAME_FIT = 1e-9
 # Sums of squares of standardized columns are the sum of the weights; their squares must be numbers.
 _LIGHTEST = 1e-100
 # Alphas many times smaller and larger than the first guess must be numbers.
@@ -258,14 +257,9 @@ def fit_every_size(
         max(fits.n_iter for fits in rounds),
     )
     rss = np.asarray(moments.target(0).rss(found.coefs[0].T, found.intercepts[0]))
-    # Alphas that keep the same variables differ by rounding: the largest of them is taken.
-    sizes_found = found.n_nonzero[0]
-    least = np.full(sizes_found.max() + 1, np.inf)
-    np.minimum.at(least, sizes_found, rss)
-    worse = rss > least[sizes_found] + SAME_FIT * rss.max()
-    order = np.lexsort((-found.alphas[0], worse, sizes_found))
-    first = np.unique(found.n_nonzero[0][order], return_index=True)[1]
-    best = order[first]
+    by_alpha = np.argsort(-found.alphas[0], kind="stable")
+    kept = found.n_nonzero[0, by_alpha]
+    best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
     best = best[np.argsort(-found.alphas[0, best], kind="stable")]
     return found.take(best), [size + scale.always for size in missing]
 

@@ -50,6 +50,8 @@ _LEFT_BY_COLLINEAR = 1e-3
 # The dual form may see so many times more columns than the primal: it converges a little faster,
 # and where correlations are mild two groups of rows cost more than the iterations they save.
 _DUAL_BONUS = 3
+# Correlations are mild where the smallest eigenvalue is above this. Elsewhere errors are taken for
+# so many times what they seem.
 _MILD = 0.1
 _CAUTION = 4.0
 # Errors so many times larger than they seemed are a reason to solve by a factorization.

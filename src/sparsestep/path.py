@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.fitting import (
-    SAME_FIT,
-    Fits,
-    Settings,
-    fit_alphas,
-    fit_every_size,
-    fit_grid,
-)
+from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
 from sparsestep.moments import Moments
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
+from sparsestep.ties import best_fitting
 
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
@@ -171,8 +165,7 @@ class Path:
                 f"No model of this path has exactly {size} variables; "
                 f"{nearest_sizes(size, self.n_nonzero)}. A path with alphas='sizes' looks for all."
             )
-        rss = self.rss[found]
-        return self[int(found[np.argmax(rss <= rss.min() + SAME_FIT * self.rss.max())])]
+        return self[best_fitting(self.rss, found)]
 
     def plot(self, **options: Any) -> "PathDisplay":
         """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""

@@ -13,6 +13,7 @@ from scipy.special import gammaln
 
 from sparsestep.fitting import Fits
 from sparsestep.moments import Moments
+from sparsestep.ties import first_least
 
 __all__ = ["CRITERIA", "CVErrors", "criterion_path", "least_criterion", "validation_errors"]
 
@@ -67,13 +68,9 @@ class CVErrors:
         return self._best_of(near[n_nonzero[near] == n_nonzero[near].min()])
 
     def _best_of(self, some: NDArray[np.intp]) -> int:
-        """The first of `some` whose error is the smallest among them, but for rounding.
-
-        Neighbouring alphas often give the same models, and their errors differ by rounding only.
-        """
+        """The first of `some` whose error is the smallest among them, but for rounding."""
         mean = self.mean
-        bound = (1 + 1e-10) * mean[some].min() + 1e-14 * mean.max()
-        return int(some[np.argmax(mean[some] <= bound)])
+        return first_least(mean, some, 1e-10 * mean[some].min() + 1e-14 * mean.max())
 
 
 def validation_errors(fits: Sequence[Fits], valid: Sequence[Moments]) -> list[CVErrors]:
@@ -120,8 +117,5 @@ def criterion_path(
 
 
 def least_criterion(values: Array) -> int:
-    """Index of the smallest criterion; of those that differ by rounding, that of the largest alpha.
-
-    Neighbouring alphas often give the same model.
-    """
-    return int(np.argmax(values <= values.min() + 1e-12 * np.abs(values).max()))
+    """Index of the smallest criterion; of equals but for rounding that of the largest alpha."""
+    return first_least(values, np.arange(len(values)), 1e-12 * np.abs(values).max())
