@@ -17,6 +17,13 @@ def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):
     return coefs[0][0]
 
 
+def iterated(*arguments, **options):
+    """The same by iterations, as if the alphas were many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sparsestep.linear._CALLS", 0.0)
+        return engine(*arguments, **options)
+
+
 def literally(S, q, alphas, schedule=None, factor=None):
     settings = vars(schedule or Schedule())
     return np.array(
@@ -82,7 +89,8 @@ def misfit(S, q, b):
 def test_engine_is_the_literal_loop(kind, m, rows_per_column, seed, which):
     S, q = problem(kind, int(5 + rows_per_column * m), m, seed)
     alphas = PAPER_ALPHAS[[which, (which + 37) % 101, (which + 71) % 101]]
-    assert compare(S, q, alphas, engine(S, q, alphas)) == 0
+    for solve in (engine, iterated):
+        assert compare(S, q, alphas, solve(S, q, alphas)) == 0
 
 
 @given(
@@ -102,8 +110,8 @@ def test_engine_is_the_literal_loop(kind, m, rows_per_column, seed, which):
 def test_other_settings_give_the_literal_loop_too(kind, m, seed, log_alpha, schedule):
     S, q = problem(kind, 60, m, seed)
     alphas = np.array([2.0**log_alpha])
-    found = engine(S, q, alphas, schedule)
-    compare(S, q, alphas, found, **vars(schedule))
+    for solve in (engine, iterated):
+        compare(S, q, alphas, solve(S, q, alphas, schedule), **vars(schedule))
 
 
 _ODD = Schedule(gamma_stop=1e-3, gamma_step=1.1, t_max=1)
@@ -132,8 +140,9 @@ def test_where_the_engine_was_not_the_literal_loop(
 ):
     S, q = problem(kind, n, m, seed)
     S, q = S * large_x**2, q * large_x * large_y
-    found = engine(S, q, np.array([alpha]), schedule)
-    assert compare(S, q, [alpha], found, **vars(schedule)) == 0
+    for solve in (engine, iterated):
+        found = solve(S, q, np.array([alpha]), schedule)
+        assert compare(S, q, [alpha], found, **vars(schedule)) == 0
 
 
 def test_an_unpenalized_column_without_effect_costs_no_literal_loop(monkeypatch):
@@ -159,10 +168,11 @@ def test_penalty_factors(m, seed, log_alpha, data):
     values = st.sampled_from([0.0, 0.3, 1.0, 4.0, np.inf])
     factor = np.array(data.draw(st.lists(values, min_size=m, max_size=m)))
     alphas = np.array([2.0**log_alpha])
-    found = engine(S, q, alphas, factor=factor)
-    compare(S, q, alphas, found, penalty_factor=factor)
-    assert np.all(found[0][factor == 0] != 0)
-    assert np.all(found[0][np.isinf(factor)] == 0)
+    for solve in (engine, iterated):
+        found = solve(S, q, alphas, factor=factor)
+        compare(S, q, alphas, found, penalty_factor=factor)
+        assert np.all(found[0][factor == 0] != 0)
+        assert np.all(found[0][np.isinf(factor)] == 0)
 
 
 @pytest.mark.parametrize("n", [5, 20, 39])
@@ -186,7 +196,8 @@ def test_nearly_collinear_columns():
     X -= X.mean(axis=0)
     y = X[:, ::7] @ np.ones(5) + rng.standard_normal(400)
     S, q = X.T @ X, X.T @ (y - y.mean())
-    compare(S, q, PAPER_ALPHAS[::5], engine(S, q, PAPER_ALPHAS[::5]))
+    for solve in (engine, iterated):
+        compare(S, q, PAPER_ALPHAS[::5], solve(S, q, PAPER_ALPHAS[::5]))
 
 
 def test_polynomial_features():
@@ -237,7 +248,8 @@ def test_alpha_zero_is_least_squares_of_least_norm():
 def test_extreme_magnitudes(size_x, size_y):
     S, q = problem("constant", 80, 6, 2)
     S, q, alphas = S * size_x**2, q * size_x * size_y, size_y**2 * PAPER_ALPHAS[10::20]
-    compare(S, q, alphas, engine(S, q, alphas))
+    for solve in (engine, iterated):
+        compare(S, q, alphas, solve(S, q, alphas))
 
 
 @pytest.mark.parametrize(
@@ -249,3 +261,25 @@ def test_nearly_collinear_columns_of_any_size(x, y):
     S, q = X.T @ X, X.T @ X[:, 1:4].sum(axis=1)
     S, q = S * x**2, q * x * y
     compare(S, q, [y**2], engine(S, q, [y**2]))
+
+
+def test_small_effects_that_explain_much_together_are_not_dropped_at_once(monkeypatch):
+    """Dropped all at once they are drawn back, and the problem would be solved once more."""
+    from sparsestep import engine as module
+
+    m = 200
+    S, q = np.full((m, m), 500.0), np.linspace(900.0, 1000.0, m)
+    np.fill_diagonal(S, 1000.0)
+    alphas = 1000.0 * np.geomspace(0.05, 1, 30)
+    annealed = []
+    anneal = module._anneal
+
+    def recorded(family, rows, *rest):
+        annealed.append(len(rows.slot))
+        return anneal(family, rows, *rest)
+
+    monkeypatch.setattr(module, "_anneal", recorded)
+    found = engine(S, q, alphas)
+    assert not found[-1].any()
+    assert annealed == [30]
+    assert compare(S, q, alphas, found) == 0

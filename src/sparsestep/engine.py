@@ -404,6 +404,11 @@ def _anneal(
             gain = 4 * (1 - share) * d_now / (tau + d_now)
             doubtful[rows.slot[np.any(open_ & (gain > 0.05) & ~sure, axis=1)]] = True
         done = ~open_.any(axis=1)
+        # Small as they are, all together may explain much: to drop them all would bring some back.
+        none = np.flatnonzero(done & ~stays.any(axis=1))
+        if len(none):
+            force = np.abs(rows.q[rows.of[none]])
+            done[none] = ~_returns(force, width[none], rows.alpha[none], rules).any(axis=1)
         doubtful[rows.slot[stuck & ~done]] = True
         out = done | stuck
         if out.any():
@@ -460,6 +465,13 @@ class _Beside:
         return dependent
 
 
+def _returns(force: Floats, width: Floats, alpha: Floats, rules: Rules) -> Mask:
+    """Whether a coefficient that is out would come back above its gamma, drawn by such a force."""
+    # Where it was decided before crest 1, less than the whole column is left to bring it back.
+    some_width = np.minimum(width, alpha / rules.out_crest)
+    return (alpha > 0) & (force * np.sqrt(width) > 0.5 * (some_width + alpha))
+
+
 def _tolerance(crest: Floats, smallest: Array, rules: Rules) -> Floats:
     """Error allowed in a solve: more while the loop soon forgets it, as it does below strain 1."""
     strain = crest.max(axis=1, initial=0.0) / smallest.clip(1e-30)
@@ -505,10 +517,7 @@ def _finish(
     # Too near the end, the loop does not get from where it is to least squares.
     ending = end.at >= len(gammas) - 2
     leaves[ending] |= away[ending] > 1e-9 * np.abs(rows.b[ending])
-    # Where it was decided before crest 1, less than the whole column is left to bring it back.
-    some_width = np.minimum(width, rows.alpha / rules.out_crest)
-    returns = residual * np.sqrt(width) > 0.5 * (some_width + rows.alpha)
-    contradicted = np.where(support, leaves, returns)
+    contradicted = np.where(support, leaves, _returns(residual, width, rows.alpha, rules))
 
     last = gammas[-1] ** 2 * rows.unit
     pull = rows.alpha * last / (b2 * b2 * tau)

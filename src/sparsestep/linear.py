@@ -57,11 +57,15 @@ _CAUTION = 4.0
 # Errors so many times larger than they seemed are a reason to solve by a factorization.
 _MISLED = 1000.0
 # Up to some m / 6 iterations conjugate gradients are cheaper than a factorization.
-_FEWEST_ITERATIONS = 8
+_FEWEST_ITERATIONS = 24
 _ITERATIONS_PER_COLUMN = 1 / 6
 _MOST_REFINEMENTS = 6
 # OpenBLAS takes longer for a product with two or three rows than for one with each of them.
 _FEW_ROWS = 3
+# A factorization takes about this many microseconds, and what NumPy takes to be called for all the
+# iterations of a solve as many as so many: few rows are sooner done by factorizations.
+_FACTORIZATION = (15.0, 0.006)
+_CALLS = 600.0
 # Up to so many supports a factorization each is soonest done.
 _FEW_SUPPORTS = 2
 # A stack of systems of this size is factorized in one call.
@@ -171,6 +175,8 @@ class GramFamily:
             systems = _Systems(self, True, gram, d, kept, q, of, ols)
             b = systems.directly() if self.invertible else systems.carefully()
             return b, np.zeros_like(b)
+        if len(gram) * (_FACTORIZATION[0] + _FACTORIZATION[1] * d.shape[1] ** 2) < _CALLS:
+            stubborn[:] = True
         in_dual = self.smallest[gram] > _MILD
         if not in_dual.all():
             seen_by_dual = np.count_nonzero(kept < 0.5, axis=1)
