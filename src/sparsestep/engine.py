@@ -47,6 +47,9 @@ _LARGE = 1500
 # Blocks of about this many coefficients: enough that the calls to NumPy do not count, few enough
 # for the cache. Below it a second thread only waits for the first to let go of the interpreter.
 _BLOCK = 300_000
+# From this size on threads share the factorizations of a block. Smaller ones are so short that
+# threads would mostly wait for the interpreter between them.
+_SHARED = 150
 # Up to this size the few rows in doubt are soonest solved by factorizations ...
 _SMALL = 256
 # ... and of this size so few by the literal loop.
@@ -76,7 +79,7 @@ def solve_all(
     blocks = _blocks(len(equations), m * sum(eq.alphas.size for eq in equations), n_jobs)
     alone = len(blocks) == 1 and m >= _LARGE
     with nullcontext() if alone else one_blas_thread():
-        if n_jobs == 1:
+        if n_jobs == 1 or (len(blocks) == 1 and m < _SHARED):
             results = [_solve_block(equations[i:j], schedule, factor) for i, j in blocks]
         else:
             with ThreadPoolExecutor(max_workers=n_jobs) as pool:

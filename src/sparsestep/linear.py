@@ -218,7 +218,7 @@ class GramFamily:
         """
         b = np.zeros(supports.shape)
         left = np.argsort(-np.count_nonzero(supports, axis=1), kind="stable")
-        while self.well_conditioned and len(left) > _FEW_SUPPORTS:
+        while self.invertible and len(left) > _FEW_SUPPORTS:
             chain, left = _chain(supports, left)
             if len(chain) <= _FEW_SUPPORTS:
                 left = np.concatenate([chain, left])
@@ -253,14 +253,23 @@ class GramFamily:
         """`least_squares` for supports each of which contains the next."""
         sizes = np.count_nonzero(supports, axis=1)
         order = np.argsort(-np.count_nonzero(supports, axis=0), kind="stable")[: sizes[0]]
-        b = np.zeros(supports.shape)
-        factor = self.S[k][np.ix_(order, order)]
-        halfway = q[np.newaxis, order]
+        inside = np.arange(sizes[0]) < sizes[:, np.newaxis]
+        S = self.S[k][np.ix_(order, order)]
+        factor = S.copy()
         factorize(factor)
-        substitute(factor, halfway, transposed=False)
-        inside = np.where(np.arange(sizes[0]) < sizes[:, np.newaxis], halfway, 0.0)
-        substitute(factor, inside, transposed=True)
-        b[:, order] = inside
+
+        def solved(right: Array) -> Array:
+            substitute(factor, right, transposed=False)
+            found = np.where(inside, right, 0.0)
+            substitute(factor, found, transposed=True)
+            return found
+
+        right = q[np.newaxis, order]
+        found = solved(right.copy())
+        if not self.well_conditioned:
+            found += solved(np.where(inside, right - found @ S, 0.0))
+        b = np.zeros(supports.shape)
+        b[:, order] = found
         return b
 
     def _one_support(self, k: int, q: Array, support: Mask, ols: Array) -> Array:
@@ -369,17 +378,19 @@ class _Systems:
         stack = max(1, _STACK_BYTES // (8 * m * m))
 
         def solve_from(low: int) -> None:
-            A = self.family.S[self.gram[low : low + stack]]
-            A.reshape(len(A), -1)[:, :: m + 1] += d[low : low + stack]
-            for row, matrix in enumerate(A, start=low):
-                q = self.q[self.of[row]]
-                out[row] = q
-                solved = posv(matrix, out[row])
-                # The factor's diagonal, squared, is what each column keeps beside those before it.
-                if careful and not (
-                    solved and np.all(np.diagonal(matrix) ** 2 > m * _EPS * (1.0 + d[row]))
-                ):
-                    out[row] = ridge(self.family.S[self.gram[row]], d[row], q)
+            high = low + stack
+            A = self.family.S[self.gram[low:high]]
+            A.reshape(len(A), -1)[:, :: m + 1] += d[low:high]
+            q = self.q[self.of[low:high]]
+            out[low:high] = q
+            solved = posv(A, out[low:high])
+            if careful:
+                # The factor's diagonal, squared, is what a column keeps beside those before it.
+                kept = np.diagonal(A, axis1=1, axis2=2) ** 2
+                solved &= np.all(kept > m * _EPS * (1.0 + d[low:high]), axis=1)
+                for row in np.flatnonzero(~solved):
+                    S = self.family.S[self.gram[low + row]]
+                    out[low + row] = ridge(S, d[low + row], q[row])
 
         stacks = range(0, len(d), stack)
         for _ in (self.family.map if len(stacks) > 1 else map)(solve_from, stacks):
@@ -509,7 +520,7 @@ def _solved(A: Array, right: Array) -> Array:
     """Solve with a positive definite matrix, which is overwritten."""
     solution = right.copy()
     if len(right):
-        posv(A if A.flags.c_contiguous else A.T, solution)
+        posv((A if A.flags.c_contiguous else A.T)[np.newaxis], solution[np.newaxis])
     return solution
 
 

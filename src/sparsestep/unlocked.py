@@ -17,12 +17,30 @@ from scipy.linalg import cython_lapack, lapack
 __all__ = ["factorize", "invert", "posv", "substitute"]
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
-def posv(A: Array, q: Array) -> bool:
-    """Overwrite `q` by the solution of ``A x = q`` and A by its factor; False if it has none."""
-    n, stride = len(A), max(1, len(A))
-    return _lapack("dposv")(b"L", n, 1, A, stride, q, stride) == 0
+def posv(A: Array, q: Array) -> Mask:
+    """Overwrite each of a stack of `q` by the solution of ``A x = q`` and each A by its factor.
+
+    Says which have one.
+    """
+    m = A.shape[1]
+    solved = np.empty(len(A), dtype=bool)
+    function = _function("dposv")
+    if function is None:
+        for row, (matrix, right) in enumerate(zip(A, q, strict=True)):
+            solved[row] = _with_the_lock("dposv")(b"L", m, 1, matrix, m, right, m) == 0
+        return solved
+    # Of small systems the calls take longest: nothing is done for each that is the same for all.
+    n, one, stride, info = (ctypes.c_int(value) for value in (m, 1, max(1, m), 0))
+    at_A, at_q = _passed(A), _passed(q)
+    for row in range(len(A)):
+        function(b"L", n, one, at_A, stride, at_q, stride, info)
+        solved[row] = info.value == 0
+        at_A += A.strides[0]
+        at_q += q.strides[0]
+    return solved
 
 
 def factorize(A: Array) -> bool:
@@ -41,21 +59,11 @@ def substitute(factor: Array, rows: Array, *, transposed: bool) -> None:
     _lapack("dtrtrs")(b"L", trans, b"N", n, len(rows), factor, stride, rows, stride)
 
 
-@cache
 def _lapack(name: str) -> Callable[..., int]:
-    """A function of LAPACK that returns its info."""
-    capsule = cython_lapack.__pyx_capi__[name]
-    signature = _capsule_api("PyCapsule_GetName", ctypes.c_char_p)(capsule)
-    kinds = [kind.strip() for kind in signature.decode().partition("(")[2].rstrip(")").split(",")]
-    # A build with integers of 64 bits has another signature.
-    if any(kind not in ("char *", "int *") and not kind.endswith("_d *") for kind in kinds):
+    """A function of LAPACK, of letters, numbers and arrays, that returns its info."""
+    function = _function(name)
+    if function is None:
         return _with_the_lock(name)
-    address = _capsule_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_char_p)(
-        capsule, signature
-    )
-    pointers: dict[str, Any] = {"char *": ctypes.c_char_p, "int *": ctypes.POINTER(ctypes.c_int)}
-    types = [pointers.get(kind, ctypes.c_void_p) for kind in kinds]
-    function = ctypes.CFUNCTYPE(None, *types)(address)
 
     def call(*arguments: Any) -> int:
         info = ctypes.c_int(0)
@@ -63,6 +71,23 @@ def _lapack(name: str) -> Callable[..., int]:
         return info.value
 
     return call
+
+
+@cache
+def _function(name: str) -> Callable[..., None] | None:
+    """A function of LAPACK as ctypes has it; None if its integers are not of 32 bits."""
+    capsule = cython_lapack.__pyx_capi__[name]
+    signature = _capsule_api("PyCapsule_GetName", ctypes.c_char_p)(capsule)
+    kinds = [kind.strip() for kind in signature.decode().partition("(")[2].rstrip(")").split(",")]
+    if any(kind not in ("char *", "int *") and not kind.endswith("_d *") for kind in kinds):
+        return None
+    address = _capsule_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_char_p)(
+        capsule, signature
+    )
+    pointers: dict[str, Any] = {"char *": ctypes.c_char_p, "int *": ctypes.POINTER(ctypes.c_int)}
+    types = [pointers.get(kind, ctypes.c_void_p) for kind in kinds]
+    function: Callable[..., None] = ctypes.CFUNCTYPE(None, *types)(address)
+    return function
 
 
 def _passed(argument: Any) -> Any:
