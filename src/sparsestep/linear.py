@@ -56,9 +56,9 @@ _MILD = 0.1
 _CAUTION = 4.0
 # Errors so many times larger than they seemed are a reason to solve by a factorization.
 _MISLED = 1000.0
-# Up to some m / 6 iterations conjugate gradients are cheaper than a factorization.
+# Up to some m / 3 iterations conjugate gradients are cheaper than a factorization.
 _FEWEST_ITERATIONS = 24
-_ITERATIONS_PER_COLUMN = 1 / 6
+_ITERATIONS_PER_COLUMN = 1 / 3
 _MOST_REFINEMENTS = 6
 # OpenBLAS takes longer for a product with two or three rows than for one with each of them.
 _FEW_ROWS = 3
