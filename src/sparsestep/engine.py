@@ -106,8 +106,8 @@ class _Rows:
 
     slot: Index
     gram: Index  # ascending
-    q: Array  # of all rows there were, ...
-    of: Index  # ... and which of them these are
+    q: Array  # the right-hand sides there are, ...
+    of: Index  # ... and which of them is each row's, ascending
     ols: Floats
     alpha: Floats  # alpha_j, shape (n_rows, m)
     unit: Floats  # gamma^2 times this is gamma^2 in the units of b_j
@@ -146,7 +146,7 @@ def _solve_block(
     """`solve_all` for problems few enough to be worked on together."""
     family, todo, back = _canonical(equations, factor, map)
     gammas = schedule.gammas()
-    b = np.zeros_like(todo.q)
+    b = np.zeros_like(back)
     steps = 0
     # Without a penalty the least-norm solution depends on the units: it is found in the given ones.
     literal = []
@@ -190,6 +190,7 @@ def _canonical(
 ) -> tuple[GramFamily, _Rows, Array]:
     """The family of scaled matrices, the scaled problems, and the scales that map b back."""
     grams, parts = [], []
+    n_targets = 0
     for k, eq in enumerate(equations):
         length = np.sqrt(np.diag(eq.S))
         used = (length > 0) & np.isfinite(factor)
@@ -207,18 +208,20 @@ def _canonical(
         alpha = eq.alphas.reshape(-1, 1) / size[each] ** 2
         parts.append(
             (
-                np.full(len(each), k),
-                (q / size)[each],
+                np.full(len(q), k),
+                q / size,
+                n_targets + each,
                 alpha * np.where(np.isfinite(factor), factor, 1.0),
                 ((length / size) ** 2)[each],
                 (size * inverse)[each],
             )
         )
+        n_targets += len(q)
     family = GramFamily(grams, map)
-    gram, q, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    ols = family.unpenalized(gram, q)
-    slot, empty, no = np.arange(len(gram)), np.empty(len(gram)), np.zeros(len(gram), dtype=bool)
-    rows = _Rows(slot, gram, q, slot, ols, alpha, unit, empty, empty, empty, slot, no)
+    gram, q, of, alpha, unit, back = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    ols = family.unpenalized(gram, q)[of]
+    slot, empty, no = np.arange(len(of)), np.empty(len(of)), np.zeros(len(of), dtype=bool)
+    rows = _Rows(slot, gram[of], q, of, ols, alpha, unit, empty, empty, empty, slot, no)
     return family, rows, back
 
 
@@ -547,9 +550,7 @@ def _finish(
 
 def _on_supports(family: GramFamily, rows: _Rows, support: Mask) -> Array:
     """Least squares on the support of each row; neighbouring alphas often have the same."""
-    q = rows.right
-    new_q = np.ones(len(support), dtype=bool)
-    new_q[1:] = (np.diff(rows.gram) > 0) | (q[1:] != q[:-1]).any(axis=1)
+    new_q = np.diff(rows.of, prepend=-1) > 0
     first = new_q.copy()
     first[1:] |= (support[1:] != support[:-1]).any(axis=1)
     distinct, of_distinct = np.flatnonzero(first), np.cumsum(first) - 1
@@ -557,7 +558,7 @@ def _on_supports(family: GramFamily, rows: _Rows, support: Mask) -> Array:
     for low, high in pairwise([*np.flatnonzero(new_q[distinct]), len(distinct)]):
         which, row = distinct[low:high], distinct[low]
         solved[low:high] = family.least_squares(
-            rows.gram[row], q[row], support[which], rows.ols[row]
+            rows.gram[row], rows.q[rows.of[row]], support[which], rows.ols[row]
         )
     return np.asarray(solved[of_distinct])
 

@@ -254,8 +254,7 @@ class GramFamily:
         sizes = np.count_nonzero(supports, axis=1)
         order = np.argsort(-np.count_nonzero(supports, axis=0), kind="stable")[: sizes[0]]
         inside = np.arange(sizes[0]) < sizes[:, np.newaxis]
-        S = self.S[k][np.ix_(order, order)]
-        factor = S.copy()
+        factor = self.S[k].take(order, axis=0).take(order, axis=1)
         factorize(factor)
 
         def solved(right: Array) -> Array:
@@ -264,12 +263,11 @@ class GramFamily:
             substitute(factor, found, transposed=True)
             return found
 
-        right = q[np.newaxis, order]
-        found = solved(right.copy())
-        if not self.well_conditioned:
-            found += solved(np.where(inside, right - found @ S, 0.0))
         b = np.zeros(supports.shape)
-        b[:, order] = found
+        b[:, order] = solved(q[np.newaxis, order])
+        if not self.well_conditioned:
+            left = (q - b @ self.S[k])[:, order]
+            b[:, order] += solved(np.where(inside, left, 0.0))
         return b
 
     def _one_support(self, k: int, q: Array, support: Mask, ols: Array) -> Array:
