@@ -221,6 +221,21 @@ def test_many_problems_together_are_each_alone():
             np.testing.assert_allclose(coefs[t], alone, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n_problems", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("size", [500, 2000, 10**6])
+def test_however_the_problems_are_shared_out(n_problems, n_jobs, size, monkeypatch):
+    problems = [problem("ar1", 200, 12, seed) for seed in range(n_problems)]
+    alphas = np.stack([PAPER_ALPHAS[::5], 3 * PAPER_ALPHAS[::5]])
+    equations = [NormalEquations(S, np.stack([q, q[::-1]]), alphas) for S, q in problems]
+    expected, _ = solve_all(equations, Schedule())
+    monkeypatch.setattr("sparsestep.engine._BLOCK", size)
+    found, _ = solve_all(equations, Schedule(), n_jobs=n_jobs)
+    for coefs, others in zip(found, expected, strict=True):
+        assert np.array_equal(coefs != 0, others != 0)
+        np.testing.assert_allclose(coefs, others, rtol=1e-9)
+
+
 def test_constant_column_and_constant_target():
     S, q = problem("uncorrelated", 100, 5, 0)
     S[2, :] = S[:, 2] = q[2] = 0.0

@@ -47,6 +47,8 @@ _LARGE = 1500
 # Blocks of about this many coefficients: enough that the calls to NumPy do not count, few enough
 # for the cache. Below it a second thread only waits for the first to let go of the interpreter.
 _BLOCK = 300_000
+# The multiples of this, but for whole numbers, are spread evenly over 0 to 1.
+_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 # From this size on threads share the factorizations of a block. Smaller ones are so short that
 # threads would mostly wait for the interpreter between them.
 _SHARED = 150
@@ -76,28 +78,51 @@ def solve_all(
     factor = np.ones(m) if penalty_factor is None else penalty_factor
     if m == 0:
         return [np.zeros((*eq.alphas.shape, 0)) for eq in equations], 0
-    blocks = _blocks(len(equations), m * sum(eq.alphas.size for eq in equations), n_jobs)
+    blocks = _blocks(equations, n_jobs)
+    work = [[replace(equations[k], alphas=equations[k].alphas[:, i]) for k, i in b] for b in blocks]
     alone = len(blocks) == 1 and m >= _LARGE
     with nullcontext() if alone else one_blas_thread():
         if n_jobs == 1 or (len(blocks) == 1 and m < _SHARED):
-            results = [_solve_block(equations[i:j], schedule, factor) for i, j in blocks]
+            results = [_solve_block(each, schedule, factor) for each in work]
         else:
             with ThreadPoolExecutor(max_workers=n_jobs) as pool:
                 if len(blocks) == 1:
-                    results = [_solve_block(equations, schedule, factor, pool.map)]
+                    results = [_solve_block(work[0], schedule, factor, pool.map)]
                 else:
-                    work = (equations[i:j] for i, j in blocks)
-                    results = list(pool.map(lambda eqs: _solve_block(eqs, schedule, factor), work))
-    coefs = [coef for found, _ in results for coef in found]
+                    results = list(
+                        pool.map(lambda each: _solve_block(each, schedule, factor), work)
+                    )
+    coefs = [np.empty((*eq.alphas.shape, m)) for eq in equations]
+    for block, (found, _) in zip(blocks, results, strict=True):
+        for (k, alphas), coef in zip(block, found, strict=True):
+            coefs[k][:, alphas] = coef
     return coefs, max(steps for _, steps in results)
 
 
-def _blocks(n_problems: int, size: int, n_jobs: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of problems, alike in number, a multiple of `n_jobs` of them if large."""
-    count = -(-size // _BLOCK)
+# A problem, and which of its alphas.
+_Piece = tuple[int, Index]
+
+
+def _blocks(equations: Sequence[NormalEquations], n_jobs: int) -> list[list[_Piece]]:
+    """Problems in blocks alike in size, a multiple of `n_jobs` of them if the problems are large.
+
+    With a block for each thread, a problem that falls between two is split: each takes some of its
+    alphas, from all over the path, so that no thread waits for the others.
+    """
+    n_problems = len(equations)
+    count = -(-sum(eq.alphas.size * len(eq.S) for eq in equations) // _BLOCK)
     count = min(n_problems, -(-count // n_jobs) * n_jobs if count > 1 else 1)
-    ends = [k * n_problems // count for k in range(count + 1)]
-    return list(pairwise(ends))
+    ends = np.arange(count + 1) * n_problems / count
+    blocks = []
+    for low, high in pairwise(ends if count == n_jobs else np.floor(ends)):
+        block = []
+        for k in range(int(low), int(np.ceil(high))):
+            spread = np.arange(equations[k].alphas.shape[1]) * _GOLDEN % 1
+            alphas = np.flatnonzero((low - k <= spread) & (spread < high - k))
+            if len(alphas):
+                block.append((k, alphas))
+        blocks.append(block)
+    return blocks
 
 
 @dataclass
