@@ -130,6 +130,10 @@ _LARGE = Schedule(gamma_0=1e18, gamma_stop=1e8, epsilon=1e14)
         ("constant", 150, 20, 0, 4.166310031992722e41, _LARGE, 1.0, 1e21),
         # Out and below epsilon, and yet they move those that are in.
         ("constant", 150, 12, 0, 0.019304550145914017, Schedule(), 1e5, 1.0),
+        # Out, but with one step a gamma larger at the end than the last gamma alone would leave it.
+        ("constant", 60, 20, 901228, 6208.375056426581, Schedule(1e6, 1e-3, 30.0, 1), 1.0, 1.0),
+        ("ar1", 60, 23, 168585, 787.9324245407469, Schedule(1e6, 1e-2, 10.0, 1, 1e-3), 1.0, 1.0),
+        ("blocks", 60, 14, 906162, 100.0, Schedule(1e6, 1e-2, 3.0, 1, 1e-3), 1.0, 1.0),
         # Decided where the schedule ends.
         ("dependent", 60, 10, 35110, 0.0490567780677701, Schedule(1e6, 1e-5, 30.0, 1, 1e-3), 1, 1),
         ("dependent", 60, 12, 53023, 0.900110272475703, Schedule(1e6, 1e-5, 30.0, 1, 1e-3), 1, 1),
@@ -247,6 +251,18 @@ def test_constant_column_and_constant_target():
 
 def test_no_columns():
     assert engine(np.zeros((0, 0)), np.zeros(0), PAPER_ALPHAS).shape == (101, 0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_problems_without_alphas(n_jobs, monkeypatch):
+    monkeypatch.setattr("sparsestep.engine._BLOCK", 10)
+    S, q = problem("uncorrelated", 100, 5, 0)
+    none = NormalEquations(S, q[np.newaxis], np.empty((1, 0)))
+    some = NormalEquations(S, q[np.newaxis], np.ones((1, 4)))
+    assert solve_all([none, none], Schedule(), n_jobs=n_jobs)[0][1].shape == (1, 0, 5)
+    (first, second, third), _ = solve_all([none, some, none], Schedule(), n_jobs=n_jobs)
+    assert first.shape == third.shape == (1, 0, 5)
+    compare(S, q, np.ones(4), second[0])
 
 
 def test_alpha_zero_is_least_squares_of_least_norm():

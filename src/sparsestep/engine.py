@@ -61,6 +61,8 @@ _TINY, _FEW = 32, 3
 _DEPENDENT = 1e-12
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
+# Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
+_IGNORED: dict[str, Any] = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
 
 
 def solve_all(
@@ -76,8 +78,8 @@ def solve_all(
     """
     m = len(equations[0].S)
     factor = np.ones(m) if penalty_factor is None else penalty_factor
-    if m == 0:
-        return [np.zeros((*eq.alphas.shape, 0)) for eq in equations], 0
+    if m == 0 or not any(eq.alphas.size for eq in equations):
+        return [np.zeros((*eq.alphas.shape, m)) for eq in equations], 0
     blocks = _blocks(equations, n_jobs)
     work = [[replace(equations[k], alphas=equations[k].alphas[:, i]) for k, i in b] for b in blocks]
     alone = len(blocks) == 1 and m >= _LARGE
@@ -85,7 +87,8 @@ def solve_all(
         if n_jobs == 1 or (len(blocks) == 1 and m < _SHARED):
             results = [_solve_block(each, schedule, factor) for each in work]
         else:
-            with ThreadPoolExecutor(max_workers=n_jobs) as pool:
+            # Threads do not inherit what NumPy is to do about numbers out of range.
+            with ThreadPoolExecutor(n_jobs, initializer=lambda: np.seterr(**_IGNORED)) as pool:
                 if len(blocks) == 1:
                     results = [_solve_block(work[0], schedule, factor, pool.map)]
                 else:
@@ -122,7 +125,7 @@ def _blocks(equations: Sequence[NormalEquations], n_jobs: int) -> list[list[_Pie
             if len(alphas):
                 block.append((k, alphas))
         blocks.append(block)
-    return blocks
+    return [block for block in blocks if block]
 
 
 @dataclass
@@ -160,8 +163,7 @@ class _Rows:
         return self.q[self.of]
 
 
-# Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+@np.errstate(**_IGNORED)
 def _solve_block(
     equations: Sequence[NormalEquations],
     schedule: Schedule,
@@ -197,7 +199,7 @@ def _solve_block(
             b[slot] = _literally(eq.S, eq.q[t], eq.alphas[t, r], schedule, factor)
             steps = len(gammas) * schedule.t_max
     coefs = [
-        b[low:high].reshape(*eq.alphas.shape, -1)
+        b[low:high].reshape(*eq.alphas.shape, b.shape[1])
         for eq, low, high in zip(equations, ends[:-1], ends[1:], strict=True)
     ]
     return coefs, steps
@@ -552,18 +554,17 @@ def _finish(
 
     last = gammas[-1] ** 2 * rows.unit
     pull = rows.alpha * last / (b2 * b2 * tau)
-    dead = residual * last / (np.minimum(last, rows.alpha / rules.out_crest) + rows.alpha)
+    before, dead = _dead(residual, rows, end, gammas, schedule, rules)
     # Those that are out may show, or move those that are in by more than the digits promised.
     least = np.where(rows.b != 0, np.abs(rows.b), np.inf).min(axis=1, initial=np.inf)
     felt = (tau.min(axis=1, initial=1.0) * least)[:, np.newaxis]
     shows = dead * back[rows.slot] > 0.5 * schedule.epsilon
     visible = np.where(support, pull > 1e-10, shows | (dead > 1e-10 * felt))
-    # The step taken below makes light of what they are before it, as of the pull on those in. With
-    # one step a gamma that is what they are at the gamma before.
-    before = schedule.gamma_step**2 if schedule.t_max == 1 else 1.0
-    off = 2 * (dead * before) ** 2 / last
+    # The step taken below makes light of what they are before it, as of the pull on those in.
+    off = 2 * before**2 / last
     off = np.where(shows, off > 2e-9, off * dead > 1e-9 * felt)
-    contradicted |= visible & np.where(support, pull * before > 1e-5, off)
+    pull *= schedule.gamma_step**2 if schedule.t_max == 1 else 1.0
+    contradicted |= visible & np.where(support, pull > 1e-5, off)
     penalized = rows.alpha > 0
     doubtful: Mask = np.any(penalized & contradicted, axis=1)
     more = np.flatnonzero((penalized & visible).any(axis=1) & ~doubtful)
@@ -571,6 +572,33 @@ def _finish(
         rows.b[more] = _last_step(family, rows.take(more), force[more], last[more])
         doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
     return doubtful
+
+
+def _dead(
+    force: Array, rows: _Rows, end: _End, gammas: Array, schedule: Schedule, rules: Rules
+) -> tuple[Array, Array]:
+    """What is left of coefficients that are out, before the loop's last step and after it.
+
+    A step leaves ``force / d``. The second at a gamma finds them next to nothing beside it, so that
+    d is the crest. With one step a gamma they are what the gamma before left, and d may be less.
+    """
+
+    def rest(width: Array) -> Array:
+        divisor = np.minimum(width, rows.alpha / rules.out_crest) + rows.alpha
+        return np.asarray(force * width / divisor)
+
+    last = gammas[-1] ** 2 * rows.unit
+    if schedule.t_max > 1:
+        dead = rest(last)
+        return dead, dead
+    dead = np.abs(end.b)
+    before = dead * schedule.gamma_step**2
+    for at in range(end.at.min(initial=len(gammas)) + 1, len(gammas)):
+        width = gammas[at] ** 2 * rows.unit
+        falls = (at > end.at)[:, np.newaxis]
+        before = np.where(falls, dead, before)
+        dead = np.where(falls, rest(width) * (1 + dead**2 / width) ** 2, dead)
+    return before, dead
 
 
 def _on_supports(family: GramFamily, rows: _Rows, support: Mask) -> Array:

@@ -250,7 +250,10 @@ class GramFamily:
         return left, drawn, b
 
     def _nested(self, k: int, q: Array, supports: Mask) -> Array:
-        """`least_squares` for supports each of which contains the next."""
+        """`least_squares` for supports each of which contains the next.
+
+        All columns together have a factorization, so these have one too.
+        """
         sizes = np.count_nonzero(supports, axis=1)
         order = np.argsort(-np.count_nonzero(supports, axis=0), kind="stable")[: sizes[0]]
         inside = np.arange(sizes[0]) < sizes[:, np.newaxis]
