@@ -587,9 +587,8 @@ def _dead(
         divisor = np.minimum(width, rows.alpha / rules.out_crest) + rows.alpha
         return np.asarray(force * width / divisor)
 
-    last = gammas[-1] ** 2 * rows.unit
     if schedule.t_max > 1:
-        dead = rest(last)
+        dead = rest(gammas[-1] ** 2 * rows.unit)
         return dead, dead
     dead = np.abs(end.b)
     before = dead * schedule.gamma_step**2

@@ -62,8 +62,9 @@ _ITERATIONS_PER_COLUMN = 1 / 3
 _MOST_REFINEMENTS = 6
 # OpenBLAS takes longer for a product with two or three rows than for one with each of them.
 _FEW_ROWS = 3
-# A factorization takes about this many microseconds, and what NumPy takes to be called for all the
-# iterations of a solve as many as so many: few rows are sooner done by factorizations.
+# A factorization takes about so many microseconds, and so many more for each entry of the matrix.
+# To call NumPy for the iterations of a solve takes as long, however few the rows: few are sooner
+# done by factorizations.
 _FACTORIZATION = (15.0, 0.006)
 _CALLS = 600.0
 # Up to so many supports a factorization each is soonest done.
@@ -178,7 +179,7 @@ class GramFamily:
         if len(gram) * (_FACTORIZATION[0] + _FACTORIZATION[1] * d.shape[1] ** 2) < _CALLS:
             stubborn[:] = True
         in_dual = self.smallest[gram] > _MILD
-        if not in_dual.all():
+        if not np.all(in_dual | stubborn):
             seen_by_dual = np.count_nonzero(kept < 0.5, axis=1)
             seen_by_primal = np.count_nonzero(d < 1, axis=1)
             in_dual |= seen_by_dual <= _DUAL_BONUS * seen_by_primal
