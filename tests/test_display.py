@@ -109,7 +109,7 @@ def test_spread_leaves_alone_what_is_apart():
 
 
 @pytest.mark.parametrize("n_features", [1, 8, 500])
-@pytest.mark.parametrize("size", [(6.4, 4.8), (12.0, 2.5)])
+@pytest.mark.parametrize("size", [(6.4, 4.8), (12.0, 3.0)])
 def test_labels_do_not_overlap_even_when_all_lines_end_together(n_features, size):
     rng = np.random.default_rng(n_features)
     coefs = np.outer(1 + 1e-3 * rng.normal(size=n_features), [0.0, 1.0, 1.0])
