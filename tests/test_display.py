@@ -125,6 +125,13 @@ def test_labels_do_not_overlap_even_when_all_lines_end_together(n_features, size
     assert len(assert_apart(display)) == min(n_features, 12)
 
 
+def test_long_names_are_cut_where_they_are_alike():
+    sensors = [f"temperature_sensor_{i:03d}_hourly_mean_celsius" for i in range(12)]
+    assert plain(sensors)[3] == "temperature…r_003_hourl…"
+    for names in (sensors, [*sensors, *sensors[:2], "short"]):
+        assert len(set(plain(names))) == len(set(names))
+
+
 def test_labels_keep_the_order_of_the_lines(fitted):
     display = PathDisplay.from_path(fitted.path_)
     drawn = boxes(display)
@@ -159,9 +166,11 @@ def test_names_are_shown_as_they_are_written(fitted):
 
 def test_long_names_are_cut_in_the_middle():
     name = "first_part_" + "x" * 50 + "_last_part"
-    assert len(plain(name)) < 25
-    assert plain(name).startswith("first_part") and plain(name).endswith("last_part")
-    assert plain("short") == "short"
+    [text, short] = plain([name, "short"])
+    assert len(text) < 25
+    assert text.startswith("first_part") and text.endswith("last_part")
+    assert short == "short"
+    assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
 # --- the path -------------------------------------------------------------------------------------

@@ -468,7 +468,8 @@ def test_what_is_not_kept_is_listed_as_it_enters():
     first = {}
     for alpha, kept in zip(target["path"]["alphas"], target["path"]["kept"], strict=True):
         for j in kept:
-            first.setdefault(names[j], alpha)
+            if alpha < target["alpha"]:
+                first.setdefault(names[j], alpha)
     missing = [name for j, name in enumerate(names) if j not in target["kept"]]
     assert sorted(name for name, _ in listed) == sorted(missing)
     for name, alpha in listed:
@@ -476,6 +477,36 @@ def test_what_is_not_kept_is_listed_as_it_enters():
     assert [first[name] for name, _ in listed] == sorted(
         (first[name] for name in missing), reverse=True
     )
+
+
+@pytest.mark.parametrize(
+    ("alphas", "note", "alpha"),
+    [
+        ([100.0, 10.0], "Only a larger penalty keeps these", "100.0"),
+        ([100.0, 10.0, 1e-9], "A smaller penalty lets these in", "10⁻⁹"),
+    ],
+)
+def test_what_left_is_listed_where_it_comes_back(alphas, note, alpha):
+    rng = np.random.default_rng(3)
+    parts = rng.normal(size=(200, 2))
+    # At a large penalty the noisy sum stands for both parts, at a smaller one they replace it.
+    X = np.column_stack([parts, parts.sum(axis=1) + 0.3 * rng.normal(size=200)])
+    y = parts.sum(axis=1) + 0.1 * rng.normal(size=200)
+    model = SparseStepCV(alphas, cv=5, rule="1se").fit(X, y)
+    assert model.alpha_ == 10.0 and list(np.flatnonzero(model.coef_)) == [0, 1]
+    page = Page(render_report(model))
+    notes = [e["text"] for e in page.all("p") if "details" in e["inside"]]
+    assert [text.startswith(note) for text in notes] == [True]
+    [item] = [e["text"].split() for e in page.all("li") if "details" in e["inside"]]
+    assert (item[0], item[-1]) == ("x2", alpha)
+
+
+def test_r2_of_no_variables_is_zero():
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        X, y = rng.normal(size=(40, 3)), 1e3 + rng.normal(size=40)
+        text = render_report(SparseStepCV(6, cv=4, rule="1se").fit(X, y))
+        assert "10⁻¹⁶" not in text, seed
 
 
 # --- for everyone ---------------------------------------------------------------------------------

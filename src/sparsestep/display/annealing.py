@@ -278,7 +278,7 @@ class AnnealingDisplay:
             ax,
             [*last[named], *([0.0] if len(dropped) else [])],
             [
-                *(plain(self.feature_names[j]) for j in named),
+                *plain(self.feature_names[j] for j in named),
                 *([f"{len(dropped)} dropped"] if len(dropped) else []),
             ],
             [

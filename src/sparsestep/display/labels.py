@@ -1,20 +1,41 @@
 """Names beside lines: short enough to read, and apart. Without matplotlib."""
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["plain", "spread"]
 
 _LONGEST_NAME = 24
+# So much of what names have in common is shown before the part that tells them apart.
+_COMMON = 3
 
 
-def plain(name: object) -> str:
-    """A variable's name on one line of bounded length."""
-    text = " ".join(str(name).split())
+def plain(names: Iterable[object]) -> list[str]:
+    """Names on one line each, of bounded length, cut where they do not differ."""
+    texts = [" ".join(str(name).split()) for name in names]
+    shown = {text: _cut(text, len(text)) for text in texts}
+    groups = defaultdict(list)
+    for text, short in shown.items():
+        groups[short].append(text)
+    for alike in groups.values():
+        if len(alike) > 1:
+            # Of names in the order of the alphabet, the first and the last have least in common.
+            pairs = zip(min(alike), max(alike), strict=False)
+            start = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+            shown |= {text: _cut(text, start - _COMMON) for text in alike}
+    return [shown[text] for text in texts]
+
+
+def _cut(text: str, start: int) -> str:
+    """The beginning of a name and what comes from `start` on, or its end."""
     if len(text) <= _LONGEST_NAME:
         return text
     half = (_LONGEST_NAME - 1) // 2
-    return f"{text[:half]}…{text[-half:]}"
+    start = min(max(start, half), len(text) - half)
+    return f"{text[:half]}…{text[start : start + half]}" + "…" * (start + half < len(text))
 
 
 def spread(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:

@@ -296,7 +296,7 @@ class PathDisplay:
         self.labels_ = drawing.label_edge(
             ax,
             [coefs[j, -1] for j in named],
-            [plain(self.feature_names[j]) for j in named],
+            plain(self.feature_names[j] for j in named),
             [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
         )
         self.ax_, self.figure_ = ax, ax.figure

@@ -47,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Waiting:
-    """One variable that is not kept, and the largest alpha that keeps it."""
+    """One variable that is not kept, and the alpha nearest to the chosen one that keeps it."""
 
     name: str
     alpha: str
@@ -67,6 +67,7 @@ class Answer:
     forest: ForestPicture
     ends: tuple[str, str]
     waiting: list[Waiting]
+    gone: list[Waiting]
     never: list[str]
     explorer: Explorer | None
 
@@ -222,7 +223,7 @@ def _answer(document: Document, t: int) -> Answer:
             )
         )
     explorer = Explorer.of(target, names, scale, total) if target["path"] is not None else None
-    waiting, never = _not_kept(target, names)
+    waiting, gone, never = _not_kept(target, names)
     tail = (1 - target["level"]) / 2
     return Answer(
         name=target["name"],
@@ -238,6 +239,7 @@ def _answer(document: Document, t: int) -> Answer:
         forest=forest,
         ends=(f"{100 * tail:g}\N{NO-BREAK SPACE}%", f"{100 * (1 - tail):g}\N{NO-BREAK SPACE}%"),
         waiting=waiting,
+        gone=gone,
         never=never,
         explorer=explorer,
     )
@@ -349,21 +351,31 @@ def _called(target: Target) -> str:
     return name if len(name) <= LONGEST_IN_A_SENTENCE else "the target"
 
 
-def _not_kept(target: Target, names: Sequence[str]) -> tuple[list[Waiting], list[str]]:
-    """The variables not kept: those that a smaller alpha keeps, soonest first, and the others."""
+def _not_kept(
+    target: Target, names: Sequence[str]
+) -> tuple[list[Waiting], list[Waiting], list[str]]:
+    """The variables not kept: those that a smaller alpha keeps, only a larger one, and none.
+
+    Of the first two those first that the least change of alpha brings in.
+    """
     kept, path = set(target["kept"]), target["path"]
-    first: dict[int, float] = {}
+    below: dict[int, float] = {}
+    above: dict[int, float] = {}
     if path is not None:
         for alpha, members in zip(path["alphas"], path["kept"], strict=True):
-            for j in members:
-                first.setdefault(j, alpha)
-    waiting = [
-        Waiting(names[j], number(alpha))
-        for j, alpha in sorted(first.items(), key=lambda pair: (-pair[1], pair[0]))
-        if j not in kept
-    ]
-    never = [name for j, name in enumerate(names) if j not in kept and j not in first]
-    return waiting, never
+            for j in set(members) - kept:
+                if alpha < target["alpha"]:
+                    below.setdefault(j, alpha)
+                else:
+                    above[j] = alpha
+    waiting = sorted(below.items(), key=lambda pair: (-pair[1], pair[0]))
+    gone = sorted(above.items(), key=lambda pair: (pair[1], pair[0]))
+    never = [j for j in range(len(names)) if j not in kept | below.keys() | above.keys()]
+    return (
+        [Waiting(names[j], number(alpha)) for j, alpha in waiting],
+        [Waiting(names[j], number(alpha)) for j, alpha in gone if j not in below],
+        [names[j] for j in never],
+    )
 
 
 # -- how to do it again ----------------------------------------------------------------------

@@ -19,6 +19,8 @@ __all__ = ["Explorer", "as_script_data"]
 Array = NDArray[np.float64]
 
 _CV = "CV error"
+# An R^2 nearer to 0 than this is 0.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Explorer:
         axis = AlphaAxis(models.alphas)
         picture = PathPicture.of(axis, effects, models.n_nonzero, names, order, chosen)
         r2 = 1.0 - models.rss / total if total > 0 else np.full(len(models.alphas), np.nan)
+        r2[np.abs(r2) < _ROUNDING] = 0.0
         name, values, spreads = _judged(target)
         curve = None
         if values is not None:

@@ -109,7 +109,7 @@ class PathPicture:
             chosen=axis.percent(chosen),
             cut=cut,
             n_left_out=len(order) - len(drawn),
-            gutter=34 + round(6.6 * max((len(plain(names[j])) for j in named), default=0)),
+            gutter=34 + round(6.6 * max(map(len, plain(names[j] for j in named)), default=0)),
             scale=scale,
             styles=styles,
         )
@@ -132,9 +132,10 @@ def _labels(wanted: Sequence[tuple[str, float, str]]) -> list[Label]:
         return []
     ends = np.clip([end for _, end, _ in wanted], 0.0, PATH_HEIGHT)
     heights = spread(ends, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
+    short = plain(name for name, _, _ in wanted)
     return [
-        Label(plain(name), name, style, trimmed(float(end)), trimmed(float(height)))
-        for (name, _, style), end, height in zip(wanted, ends, heights, strict=True)
+        Label(text, name, style, trimmed(float(end)), trimmed(float(height)))
+        for text, (name, _, style), end, height in zip(short, wanted, ends, heights, strict=True)
     ]
 
 

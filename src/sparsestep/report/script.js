@@ -95,7 +95,7 @@
       const bar = picture("bar",
         draw("rect", { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%", height: 12 }),
         draw("line", { x1: share(0) + "%", x2: share(0) + "%", y1: -3, y2: 15 }));
-      const name = make("span", { class: data.names[rank].length <= 16 ? "name brief" : "name" }, data.names[rank]);
+      const name = make("span", { class: data.names[rank].length <= 16 ? "name brief" : "name long" }, data.names[rank]);
       const what = coef === undefined ? "left" : chosen.has(rank) ? "" : "entered";
       return make("tr", coef === undefined ? { class: "gone" } : {},
         make("th", { scope: "row" }, make("span", { class: "named" }, swatch, name)),
