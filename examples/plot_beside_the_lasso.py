@@ -2,7 +2,7 @@
 The path beside the lasso's
 ===========================
 
-The same data, the same folds. Dotted lines are the true coefficients. Once the six variables
+The same data, the same folds, each alpha by the smallest error. Dotted lines are the true coefficients. Once the six variables
 that matter are in, SparseStep's estimates lie near them; the lasso's creep up from zero, and at
 the alpha that predicts best they are still too small, with many variables let in to make up for
 it.
@@ -21,7 +21,7 @@ truth = np.zeros(m)
 truth[:6] = [3.0, -2.2, 1.6, 1.1, -0.8, 0.6]
 y = X @ truth + rng.standard_normal(n)
 
-model = SparseStepCV(rule="1se").fit(X, y)
+model = SparseStepCV(cv=10).fit(X, y)
 lasso = LassoCV(cv=10).fit(X, y)
 lasso_alphas, lasso_coefs, _ = lasso_path(X - X.mean(axis=0), y - y.mean(), eps=1e-4)
 

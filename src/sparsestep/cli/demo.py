@@ -45,7 +45,7 @@ def demo(
     screen.say(f"Diabetes: {len(y)} patients, {X.shape[1]} candidate variables", style="bold")
     began = perf_counter()
     table = pa.table(dict(zip(names, X.T, strict=True)))
-    model = SparseStepCV(rule="1se").fit(table, y)
+    model = SparseStepCV().fit(table, y)
     seconds = perf_counter() - began
     began = perf_counter()
     # The grid that it would make itself, were not the option for it another in each version.
@@ -69,7 +69,7 @@ def demo(
     screen.table(("", "SparseStep", "lasso"), facts)
     screen.say()
     screen.say(
-        f"SparseStep keeps {len(kept)} variables, by the one-standard-error rule, at their "
+        f"Each by its smallest error: SparseStep keeps {len(kept)} variables at their "
         f"least-squares size; the lasso keeps {np.count_nonzero(lasso.coef_)} and shrinks them."
     )
     screen.say(f"Report: {file}")
