@@ -2,10 +2,10 @@
 The path beside the lasso's
 ===========================
 
-The same data, the same folds, each alpha by the smallest error. Dotted lines are the true coefficients. Once the six variables
-that matter are in, SparseStep's estimates lie near them; the lasso's creep up from zero, and at
-the alpha that predicts best they are still too small, with many variables let in to make up for
-it.
+The same data, the same folds, each alpha by the smallest error. Dotted lines are the true
+coefficients. Once the six variables that matter are in, SparseStep's estimates lie near them; the
+lasso's creep up from zero, and at the alpha that predicts best they are still too small, with many
+variables let in to make up for it.
 """
 
 import matplotlib.pyplot as plt

@@ -176,6 +176,16 @@ def test_fit_from_moments(data, tmp_path):
     assert merged["alpha"] == pytest.approx(direct["alpha"], rel=1e-9)
 
 
+def test_moments_say_when_they_hold_rows(data, tmp_path):
+    many, few = tmp_path / "many.npz", tmp_path / "few.npz"
+    done = run(data, "moments", "numbers.csv", "-t", "price", "-o", str(many), "--json")
+    assert json.loads(done.stdout)["files_that_hold_rows"] == [] and not done.stderr
+    (tmp_path / "few.csv").write_text("a,b,c,y\n1,2,3,4\n2,5,1,3\n")
+    done = run(tmp_path, "moments", "few.csv", "-t", "y", "-o", str(few))
+    assert "few.npz holds the rows themselves" in done.stderr
+    assert Moments.load(few).is_thin
+
+
 def test_moments_in_folds(data, tmp_path):
     done = run(
         *(tmp_path, "moments", data / "flats.csv", "-t", "price", "--features", "size,rooms"),
@@ -183,7 +193,10 @@ def test_moments_in_folds(data, tmp_path):
     )
     files = json.loads(done.stdout)["files"]
     assert files == [f"m-fold-{fold}.npz" for fold in range(4)] == sorted(os.listdir(tmp_path))
-    run(tmp_path, "fit", *files, "-t", "price", "--model", "a.json", "--quiet")
+    run(tmp_path, "fit", *files, "--model", "a.json", "--quiet")
+    assert read_document(tmp_path / "a.json")["question"]["target"] == ["price"]
+    done = run(tmp_path, "fit", *files, "-t", "prize", code=2)
+    assert done.stderr == "The target of the moments in m-fold-0.npz is 'price', not 'prize'.\n"
     options = ("--features", "size,rooms", "--cv", "4", "--seed", "5", "--model", "b.json")
     run(tmp_path, "fit", data / "flats.csv", "-t", "price", *options, "--quiet")
     one, other = load_model(tmp_path / "a.json"), load_model(tmp_path / "b.json")
@@ -606,6 +619,11 @@ REFUSED = {
     ),
     "one fold of moments": (nothing, ["fit", "site-0.npz"], "site-0.npz is a single fold"),
     "folds of moments": (nothing, ["fit", "site-0.npz", "site-1.npz", "--cv", "3"], "--cv 3 does"),
+    "another target": (
+        nothing,
+        ["fit", "site-0.npz", "site-1.npz", "-t", "size"],
+        "'size' is not the target in site-0.npz, but one of its columns.",
+    ),
     "columns of moments": (nothing, ["path", "site-0.npz", "--drop", "size"], "--drop is for tab"),
     "moments and table": (nothing, ["fit", "site-0.npz", "flats.csv"], "some are tables"),
     "folds": (nothing, ["moments", *GOOD[1:], "-o", "x.npz", "--folds", "0"], "--folds must be"),

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparsestep import Moments, one_pass
+from sparsestep import Moments, one_pass, read_moments
 from sparsestep.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
@@ -957,3 +957,19 @@ def test_the_definition_used_here_is_right():
     q = sum(a * (b - mean_x) * (c - mean_y) for a, b, c in zip(w, X, y, strict=True))
     got = exact(np.array(X)[:, None], y, w)
     assert abs(got["xty"][0] - np.longdouble(q.numerator) / q.denominator) < 1e-17
+
+
+def test_names_of_targets_travel_with_the_moments(tmp_path):
+    X, Y = np.arange(24.0).reshape(8, 3) ** 2, np.arange(16.0).reshape(8, 2)
+    table = pa.table({**dict(zip("abc", X.T, strict=True)), "y": Y[:, 0], "z": Y[:, 1]})
+    one = read_moments(table, "y", features=["a", "b", "c"])
+    assert one.target_names == ("y",)
+    assert [m.target_names for m in read_moments(table, "y", folds=2)] == [("y",), ("y",)]
+    one.save(tmp_path / "one.npz")
+    assert Moments.load(tmp_path / "one.npz").target_names == ("y",)
+    nameless = Moments.from_data(X, Y[:, 0], feature_names=list("abc"))
+    assert nameless.target_names is None
+    assert Moments.merge([nameless, one]).target_names == ("y",)
+    other = read_moments(table, "z", features=["a", "b", "c"])
+    with pytest.raises(ValueError, match="different targets, 'y' and 'z', cannot be merged"):
+        Moments.merge([one, nameless, other])

@@ -286,6 +286,11 @@ class Moments:
         return self._sums.names
 
     @property
+    def target_names(self) -> tuple[str, ...] | None:
+        """Names of the targets where the data were read by name, as `read_moments` does."""
+        return self._sums.target_names
+
+    @property
     def mean_x(self) -> Array:
         """Weighted means of the columns."""
         return _read_only(self._sums.mean_x)
@@ -344,6 +349,10 @@ class Moments:
         thin = ", thin" if self.is_thin else ""
         return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
 
+    def _with_target_names(self, names: tuple[str, ...]) -> "Moments":
+        """The same moments, which know what their targets are called."""
+        return self._make(replace(self._sums, target_names=names))
+
     def target(self, t: int) -> "Moments":
         """The moments of one target of a two-dimensional y; nothing is copied.
 
@@ -374,6 +383,7 @@ class Moments:
                 xty=sums.xty[:, one],
                 yty=sums.yty[one],
                 flat_y=True,
+                target_names=sums.target_names and sums.target_names[one],
             )
         )
 

@@ -47,6 +47,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
     # Always there: a damaged directory of the archive must not look like a table without names.
     arrays["feature_names"] = np.array(sums.names or (), dtype=np.str_)
     arrays["has_names"] = np.array(sums.names is not None)
+    if sums.target_names is not None:
+        arrays["target_names"] = np.array(sums.target_names, dtype=np.str_)
     if sums.pieces is None:
         arrays["xtx"] = sums.xtx
     else:
@@ -101,6 +103,11 @@ def _from_archive(archive: Any) -> Sums:
         names = tuple(str(name) for name in archive["feature_names"])
         if len(names) != m:
             raise _Unreadable(f"is damaged: {len(names)} names for {m} columns")
+    target_names: tuple[str, ...] | None = None
+    if "target_names" in archive:
+        target_names = tuple(str(name) for name in archive["target_names"])
+        if len(target_names) != k:
+            raise _Unreadable(f"is damaged: {len(target_names)} names for {k} targets")
     xtx, pieces = None, None
     if "xtx" in archive:
         xtx = array("xtx", m, m)
@@ -121,6 +128,7 @@ def _from_archive(archive: Any) -> Sums:
         diag=array("diag", m),
         names=names,
         flat_y=bool(archive["flat_y"]),
+        target_names=target_names,
     )
     if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
         raise _Unreadable("is damaged: its counts contradict each other")

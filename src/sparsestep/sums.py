@@ -63,6 +63,7 @@ class Sums:
     diag: Array
     names: tuple[str, ...] | None
     flat_y: bool
+    target_names: tuple[str, ...] | None = None
 
     @classmethod
     def empty(cls, m: int, k: int, names: tuple[str, ...] | None, flat_y: bool) -> "Sums":
@@ -116,7 +117,7 @@ class Sums:
 
 
 def require_mergeable(a: Sums, b: Sums) -> None:
-    """Raise unless both have the same columns and the same shape of y."""
+    """Raise unless both have the same columns and the same targets, as far as these have names."""
     if len(a.mean_x) != len(b.mean_x):
         raise ValueError(
             f"Moments of {len(a.mean_x)} and of {len(b.mean_x)} columns cannot be merged."
@@ -135,6 +136,9 @@ def require_mergeable(a: Sums, b: Sums) -> None:
         )
     if a.flat_y != b.flat_y or len(a.mean_y) != len(b.mean_y):
         raise ValueError("Moments with different numbers of targets cannot be merged.")
+    if a.target_names and b.target_names and a.target_names != b.target_names:
+        x, z = next(p for p in zip(a.target_names, b.target_names, strict=True) if p[0] != p[1])
+        raise ValueError(f"Moments of different targets, {x!r} and {z!r}, cannot be merged.")
 
 
 def merge(pieces: Iterable[Sums]) -> Sums:
@@ -212,6 +216,7 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
         diag=diag,
         names=a.names,
         flat_y=a.flat_y,
+        target_names=a.target_names or b.target_names,
     )
 
 

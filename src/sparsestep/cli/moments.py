@@ -64,6 +64,13 @@ def moments(
     screen.say(
         f"{rows} rows, {reading.parts[0].n_features} columns and the target {reading.target}"
     )
+    holding = [file for part, file in zip(reading.parts, files, strict=True) if part.is_thin]
+    if holding:
+        screen.warn(
+            f"{holding[0]} holds the rows themselves, as they are no more than the columns"
+            + (f", and so do {len(holding) - 1} other files" if len(holding) > 1 else "")
+            + ": do not hand it on where rows may not be shared."
+        )
     screen.say(f"Moments: {files[0]}" + (f" to {files[-1].name}" if folds is not None else ""))
     screen.json(
         {
@@ -72,5 +79,6 @@ def moments(
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
             "files": [str(file) for file in files],
+            "files_that_hold_rows": [str(file) for file in holding],
         }
     )

@@ -118,7 +118,17 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         if value:
             raise BadInputError(f"{name} is for tables; the columns of moments are fixed.")
     parts = [Moments.load(path) for path in data]
-    return Reading(parts, options.target or "y", _named(data), None, {}, 0)
+    target = options.target
+    for path, part in zip(data, parts, strict=True):
+        known = ", ".join(part.target_names or ())
+        if known and target not in (None, known):
+            raise BadInputError(
+                f"The target of the moments in {path} is {known!r}, not {target!r}."
+            )
+        if target in (part.feature_names or ()):
+            raise BadInputError(f"{target!r} is not the target in {path}, but one of its columns.")
+        target = target or known
+    return Reading(parts, target or "y", _named(data), None, {}, 0)
 
 
 def _features(source: str | list[str], options: TableOptions) -> list[str] | None:

@@ -152,7 +152,9 @@ def read_moments(
         drop_missing=drop_missing,
         **more,
     )
-    return found
+    if isinstance(found, Moments):
+        return found._with_target_names((target,))
+    return [part._with_target_names((target,)) for part in found]
 
 
 def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[str, list[str]]:
