@@ -122,6 +122,22 @@ def test_penalty_factors_keep_always_and_never(estimator):
     assert_allclose(model.alpha_, without.alpha_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [200, 9])
+@pytest.mark.parametrize("solver", ["auto", "reference"])
+def test_of_dependent_variables_without_a_penalty_the_last_is_left_out(n, solver):
+    rng = np.random.default_rng(n)
+    day = np.eye(3)[np.arange(n) % 3]
+    X = np.column_stack([rng.normal(size=(n, 6)), day, rng.normal(size=(n, 2))])
+    X = np.column_stack([X, X[:, -2:].sum(axis=1)])
+    y = X[:, 0] + 2.0 * day[:, 1] + X[:, -1] + rng.normal(size=n)
+    factor = np.r_[np.ones(6), np.zeros(6)]
+    model = SparseStep(5.0, penalty_factor=factor, solver=solver).fit(X, y)
+    assert_array_equal(np.flatnonzero(model.coef_[6:]), [0, 1, 3, 4])
+    kept = np.flatnonzero(model.coef_)
+    Z = X[:, kept] - X[:, kept].mean(axis=0)
+    assert_allclose(model.coef_[kept], np.linalg.lstsq(Z, y - y.mean())[0], rtol=1e-6)
+
+
 # --- equal columns --------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsestep.penalty import penalty
-from sparsestep.reference import sparsestep_reference
+from sparsestep.reference import ridge, sparsestep_reference
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["small", "dense", "correlated", "noisy"]
@@ -220,3 +220,17 @@ def test_a_schedule_without_end_is_refused():
     for settings in ({"gamma_step": 1.0}, {"gamma_stop": 0.0}):
         with pytest.raises(ValueError, match="gamma_step must be greater than 1"):
             sparsestep_reference([[1.0]], [1.0], 1.0, **settings)
+
+
+@given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-20, 1e-3, 1.0, 1e20]))
+def test_where_nothing_decides_between_columns_the_solution_is_the_shortest(seed, weight):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(40, 5))
+    A = np.column_stack([A, A[:, 3:].sum(axis=1)])
+    y = rng.normal(size=40)
+    # The last three add up and have no penalty: any multiple of (1, 1, -1) could be added.
+    d = np.r_[np.full(3, weight), np.zeros(3)]
+    b = ridge(A.T @ A, d, A.T @ y)
+    assert abs(b[3] + b[4] - b[5]) < 1e-7
+    residual = A.T @ (y - A @ b) - d * b
+    assert np.abs(residual / (1.0 + np.sqrt(d))).max() < 1e-9

@@ -338,3 +338,14 @@ def test_sparse_rows_stay_thin():
     dense = X[:, kept].toarray()
     dense -= dense.mean(axis=0)
     assert_allclose(moments.gram_block(kept), dense.T @ dense, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_too_small_to_show_still_counts_for_variables_without_a_penalty():
+    """The loop sets small coefficients to zero at its very end, after the others are found."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((13, 20))
+    y = X[:, 0] + rng.standard_normal(13)
+    settings = {"gamma_stop": 2e-3, "epsilon": 1e-3, "penalty_factor": [0] * 5 + [1] * 15}
+    auto = SparseStep(0.5, **settings).fit(X, y)
+    literal = SparseStep(0.5, solver="reference", **settings).fit(X, y)
+    assert_allclose(auto.coef_, literal.coef_, rtol=1e-8, atol=1e-12)

@@ -24,6 +24,7 @@ __all__ = [
     "independent_columns",
     "later_copies",
     "negligible",
+    "spanned_by_earlier",
 ]
 
 Array = NDArray[np.float64]
@@ -98,6 +99,25 @@ def independent_columns(S: Array) -> int:
     if not failed and np.all(np.diag(factor) > _CLEARLY):
         return len(scaled)
     return int(np.count_nonzero(np.linalg.eigvalsh(scaled) > negligible(len(scaled))))
+
+
+def spanned_by_earlier(S: Array, tolerance: float) -> NDArray[np.bool_]:
+    """Columns of which the earlier ones leave no more than this share, by the Gram matrix `S`."""
+    factor, failed = lapack.dpotrf(S, lower=True, clean=True) if len(S) else (S, 0)
+    spanned = np.zeros(len(S), dtype=bool)
+    if not failed and np.all(np.diag(factor) ** 2 > tolerance * np.diag(S)):
+        return spanned
+    factor = np.zeros_like(S)
+    for j in range(len(S)):
+        kept = np.flatnonzero(~spanned[:j])
+        k = len(kept)
+        row = lapack.dtrtrs(factor[:k, :k], S[kept, j], lower=True)[0] if k else np.zeros(0)
+        left = S[j, j] - row @ row
+        if left > tolerance * S[j, j]:
+            factor[k, :k], factor[k, k] = row, np.sqrt(left)
+        else:
+            spanned[j] = True
+    return spanned
 
 
 def later_copies(S: Array) -> NDArray[np.bool_]:

@@ -48,7 +48,8 @@ _SETTINGS = """fit_intercept : bool, default=True
         target's variance), and map the coefficients back, so that units do not matter. False is the
         paper's loop on the numbers as given. In cross-validation each fold has its own scales.
     penalty_factor : array-like of shape (n_features,), default=None
-        Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never.
+        Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never. A column
+        at 0 that earlier ones at 0 add up to, as the last of a set of indicators, is left out.
     gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
         The penalty's width gamma starts at `gamma_0` and is divided by `gamma_step` while it
         exceeds `gamma_stop`.

@@ -15,6 +15,8 @@ from sparsestep.equations import (
     copies_among_rows,
     independent_columns,
     later_copies,
+    negligible,
+    spanned_by_earlier,
 )
 from sparsestep.grid import alpha_grid, every_size
 from sparsestep.moments import Moments
@@ -146,7 +148,8 @@ def _equations(
     """The equations, with zeros for the columns that may not enter.
 
     Of equal columns one may: that of the smallest penalty factor, and of those the first. Which of
-    them the loop would keep is decided by rounding, and it would share them out at alpha = 0.
+    them the loop would keep is decided by rounding, and it would share them out at alpha = 0. Of
+    columns without a penalty those may not that earlier ones span: nothing says how to share.
     """
     equations = units.equations(moments, alphas)
     factor = _factor(settings, moments.n_features)
@@ -156,6 +159,9 @@ def _equations(
         out |= later_copies(equations.S)
     else:
         out[order] |= later_copies(equations.S[np.ix_(order, order)])
+    free = np.flatnonzero((factor == 0) & ~out)
+    S_free = equations.S[np.ix_(free, free)]
+    out[free] = spanned_by_earlier(S_free, negligible(len(factor)))
     if not out.any():
         return equations
     S, q = equations.S.copy(), equations.q.copy()
@@ -171,7 +177,11 @@ def _row_equations(
     factor = _factor(settings, moments.n_features)
     rank = np.empty(len(factor), dtype=np.intp)
     rank[np.argsort(factor, kind="stable")] = np.arange(len(factor))
-    equations.A[:, np.isinf(factor) | copies_among_rows(equations.A, rank)] = 0.0
+    out = np.isinf(factor) | copies_among_rows(equations.A, rank)
+    free = np.flatnonzero((factor == 0) & ~out)
+    A_free = equations.A[:, free]
+    out[free] = spanned_by_earlier(A_free.T @ A_free, negligible(len(factor)))
+    equations.A[:, out] = 0.0
     return equations
 
 

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from sparsestep.equations import spanned_by_earlier
+
 __all__ = ["RowGram", "polish_support"]
 
 Array = NDArray[np.float64]
@@ -160,25 +162,14 @@ def _independent(S: Gram, prices: Array, support: Mask) -> Mask:
     inside = inside[np.argsort(prices[inside], kind="stable")]
     if not len(inside):
         return support
-    size = S.diag
-    A = S.block(inside, inside)
-    factor, failed = lapack.dpotrf(A, lower=True, clean=True)
-    if not failed and np.all(np.diag(factor) ** 2 > _COLLINEAR * size[inside]):
+    kept = inside[~spanned_by_earlier(S.block(inside, inside), _COLLINEAR)]
+    if len(kept) == len(inside):
         return support
-    kept: list[int] = []
-    factor = np.zeros_like(A)
-    for j in range(len(inside)):
-        k = len(kept)
-        row = lapack.dtrtrs(factor[:k, :k], A[kept, j], lower=True)[0] if k else np.zeros(0)
-        left = A[j, j] - row @ row
-        if left > _COLLINEAR * A[j, j]:
-            factor[k, :k], factor[k, k] = row, np.sqrt(left)
-            kept.append(j)
     # Beside near copies rounding may leave more than it should, and columns than the rank.
-    while _fit(S, np.zeros(len(support)), np.sort(inside[kept])) is None:
-        kept.pop()
+    while _fit(S, np.zeros(len(support)), np.sort(kept)) is None:
+        kept = kept[:-1]
     out = np.zeros_like(support)
-    out[inside[kept]] = True
+    out[kept] = True
     return out
 
 

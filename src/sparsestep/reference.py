@@ -180,13 +180,18 @@ def ridge(
         return b
 
     # Along the null space of A the data say nothing and d is lost to rounding in A, yet d still
-    # decides there. With alpha = 0 nothing does, and the solution of least norm is taken.
+    # decides there. But for directions within the columns without a penalty: along these nothing
+    # does, and the solution of least norm is taken.
     values, vectors = linalg.eigh(A)
     null = values <= negligible * values[-1]
-    U, N = vectors[:, ~null], scale[:, np.newaxis] * vectors[:, null]
+    U, N = vectors[:, ~null], vectors[:, null]
     b = scale * (U @ (U.T @ (scale * q) / values[~null]))
-    root = np.sqrt(d) if d.any() else np.ones_like(d)
-    b -= N @ linalg.lstsq(root[:, np.newaxis] * N, root * b)[0]
+    _, share, V = linalg.svd(N * (d > 0)[:, np.newaxis])
+    penalized = np.count_nonzero(share > np.sqrt(negligible))
+    for root, part in ((np.sqrt(d), V[:penalized]), (np.ones_like(d), V[penalized:])):
+        if len(part):
+            along = scale[:, np.newaxis] * (N @ part.T)
+            b -= along @ linalg.lstsq(root[:, np.newaxis] * along, root * b)[0]
     return b
 
 

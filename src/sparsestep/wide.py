@@ -164,7 +164,7 @@ def solve_wide(
     factor = np.ones(m) if penalty_factor is None else penalty_factor
     alphas = equations.alphas.ravel()
     target = np.repeat(np.arange(len(y)), equations.alphas.shape[1])
-    free = np.flatnonzero(factor == 0)
+    free = np.flatnonzero((factor == 0) & A.any(axis=0))
     if len(free):
         Q = linalg.orth(A[:, free])
         A, y = A - Q @ (Q.T @ A), y - (y @ Q) @ Q.T
@@ -192,10 +192,12 @@ def solve_wide(
                 todo, steps = todo[doubtful], max(steps, taken)
                 if not len(todo):
                     break
-    b[np.abs(b) < schedule.epsilon] = 0.0
+    small = np.abs(b) < schedule.epsilon
     if len(free):
         rest = equations.y[target] - b @ equations.A.T
         b[:, free] = linalg.lstsq(equations.A[:, free], rest.T)[0].T
+        small[:, free] = False
+    b[small] = 0.0
     for slot in (*literal, *todo):
         b[slot] = literally(equations, int(slot), schedule, factor)
         steps = len(schedule.gammas()) * schedule.t_max
