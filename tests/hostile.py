@@ -494,7 +494,7 @@ refuse(
 
 @answer(
     "weights",
-    "rows of weight zero, whatever they hold",
+    "rows of weight zero, whatever numbers they hold",
     "as if they were not there",
     ESTIMATORS[::2],
 )

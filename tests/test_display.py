@@ -119,7 +119,7 @@ def test_labels_do_not_overlap_even_when_all_lines_end_together(n_features, size
     drawn = assert_apart(display)
     assert len(drawn) == min(n_features, 12)
     # Spread for the size it has when drawn, not the size it had when plotted.
-    figure.set_size_inches(5.0, 1.6)
+    figure.set_size_inches(5.0, 2.0)
     assert len(assert_apart(display)) < 12
     figure.set_size_inches(5.0, 6.0)
     assert len(assert_apart(display)) == min(n_features, 12)

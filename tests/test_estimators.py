@@ -4,8 +4,10 @@ import pickle
 import tracemalloc
 from io import BytesIO
 
+import dask.array as da
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate
@@ -136,6 +139,81 @@ def test_of_dependent_variables_without_a_penalty_the_last_is_left_out(n, solver
     kept = np.flatnonzero(model.coef_)
     Z = X[:, kept] - X[:, kept].mean(axis=0)
     assert_allclose(model.coef_[kept], np.linalg.lstsq(Z, y - y.mean())[0], rtol=1e-6)
+
+
+# --- weights, failures and other corners ----------------------------------------------------------
+
+
+def test_a_summary_of_weighted_rows_says_what_they_count_for():
+    X, y = table(60, 3)
+    facts = SparseStep(1.0).fit(X, y).summary().facts
+    assert facts["R2"].endswith("on 60 rows") and "no std. errors" not in facts
+    facts = SparseStep(1.0).fit(X, y, sample_weight=np.full(60, 2.5)).summary().facts
+    assert facts["R2"].endswith("on 60 rows of weight 150 in all")
+    light = SparseStep(1e-3).fit(X, y, sample_weight=np.full(60, 1 / 60)).summary()
+    assert "too few for 3 variables" in light.facts["no std. errors"]
+    assert np.isnan(light.standard_error).all()
+
+
+def test_columns_that_depend_have_no_standard_error():
+    X, y = table(120, 6)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    summary = SparseStep(0.0).fit(X, y).summary()
+    unknown = {n for n, se in zip(summary.names, summary.standard_error, strict=True) if se != se}
+    assert unknown == {"x0", "x1", "x6"}
+
+
+@pytest.mark.parametrize("estimator", [SparseStep(), SparseStepCV(5), SparseStepIC(alphas=5)])
+def test_a_fit_that_fails_leaves_no_model(estimator):
+    X, y = table(60, 6)
+    model = clone(estimator).set_params(gamma_0=-1.0)
+    with pytest.raises(ValueError, match="gamma_0"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.set_params(gamma_0=1e6).fit(X, y)
+    with pytest.raises(ValueError, match="gamma_0"):
+        model.set_params(gamma_0=-1.0).fit(X[:, :3], y)
+    for use in (lambda: model.predict(X), model.summary):
+        with pytest.raises(NotFittedError):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'."),
+        ({"standardize": 1}, "standardize must be True or False; got 1."),
+        ({"n_jobs": 0}, "n_jobs must be None or a whole number but 0; got 0."),
+        ({"n_jobs": "x"}, "n_jobs must be None or a whole number but 0; got 'x'."),
+    ],
+)
+def test_parameters_of_the_wrong_kind(parameters, message):
+    with pytest.raises(ValueError) as error:
+        SparseStepCV(5, **parameters).fit(*table(30, 3))
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "int64[pyarrow]"])
+def test_a_missing_value_of_pandas_own_kind_is_placed(dtype):
+    X, y = table(30, 2)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame["g"] = pd.array([1] * 4 + [None] + [1] * 25, dtype=dtype)
+    with pytest.raises(ValueError, match="NaN, first in row 4 of column 'g'"):
+        SparseStep().fit(frame, y)
+
+
+def test_a_path_of_dask_collections_is_summed_where_they_are():
+    X, y = table(90, 4)
+    collection = da.from_array(X, chunks=(30, 4)), da.from_array(y, chunks=30)
+    path = sparsestep_path(*collection, alphas=[100.0, 1.0])
+    assert_allclose(path.coefs, sparsestep_path(X, y, alphas=[100.0, 1.0]).coefs, rtol=1e-9)
+
+
+def test_paths_and_summaries_can_be_compared():
+    model = SparseStepCV(5).fit(*table(40, 3))
+    assert model.path_ == model.path_ and hash(model.path_)
+    assert model.summary() != model.summary()
 
 
 # --- equal columns --------------------------------------------------------------------------------
@@ -296,7 +374,10 @@ def test_a_weight_is_so_many_copies_and_zero_is_none(estimator, seed, m, data):
     copied.fit(X[copies], y[copies])
     assert_same_model(copied, weighted)
     assert_allclose(weighted.intercept_, copied.intercept_, rtol=1e-8)
-    assert str(weighted.summary()) == str(copied.summary())
+    one, other = weighted.summary(), copied.summary()
+    assert one.cells() == other.cells()
+    for fact in ("variables kept", "alpha", "intercept"):
+        assert one.facts[fact] == other.facts[fact]
     if hasattr(estimator, "cv"):
         assert_allclose(weighted.alphas_, copied.alphas_, rtol=1e-9)
         assert_allclose(weighted.mse_path_, copied.mse_path_, rtol=1e-8)

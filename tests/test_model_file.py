@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit
 
 from sparsestep import (
     SparseStep,
@@ -355,3 +356,12 @@ def test_a_write_that_fails_leaves_the_old_file(models, tmp_path, monkeypatch):
         save_model(models["cv"], path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["m.json"]
+
+
+@pytest.mark.parametrize("form", [list, tuple])
+def test_splits_given_one_by_one(tmp_path, form):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    model = SparseStepCV(5, cv=form(KFold(4).split(X))).fit(X, X[:, 0] + rng.normal(size=40))
+    save_model(model, tmp_path / "model.json")
+    assert_array_equal(load_model(tmp_path / "model.json").mse_path_, model.mse_path_)

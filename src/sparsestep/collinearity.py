@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from sparsestep.equations import negligible
 from sparsestep.moments import Moments
 
 __all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
@@ -21,6 +22,8 @@ Index = NDArray[np.intp]
 _EPS = float(np.finfo(np.float64).eps)
 # Larger errors are reported: fewer than six digits are left.
 _BAD = 1e-6
+# A column has a part in a combination that is nil if its weight there is above this.
+_PART = 1e-6
 
 
 class LostDigitsWarning(UserWarning):
@@ -90,12 +93,15 @@ class Collinearity:
         return solution / self.length
 
     def inverse_diagonal(self) -> Array:
-        """The diagonal of ``S^-1``, of the pseudoinverse where there is none."""
-        if self.rcond > 0:
-            inverse: Array = lapack.dpotri(self.factor, lower=True)[0]
+        """The diagonal of ``S^-1``; NaN for columns that depend on others, but for rounding."""
+        if self.rcond > len(self.inside) * _EPS:
+            diagonal = np.diag(lapack.dpotri(self.factor, lower=True)[0])
         else:
-            inverse = np.asarray(np.linalg.pinv(self.sums, hermitian=True), dtype=np.float64)
-        return np.diag(inverse) / self.length / self.length
+            values, vectors = np.linalg.eigh(self.sums)
+            null = values <= negligible(len(values))
+            diagonal = np.sum(vectors[:, ~null] ** 2 / values[~null], axis=1)
+            diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
+        return np.asarray(diagonal / self.length / self.length)
 
     def warn(self, error: float, advice: str, stacklevel: int) -> None:
         """Say so if an error has left fewer than six digits."""

@@ -182,10 +182,19 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         tags.input_tags.sparse = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
     # -- shared steps ------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """What was fitted before is not the model of the columns that are noted now."""
+        if hasattr(self, "_fitted"):
+            del self._fitted
 
     def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
         """X, y and weights checked, and the names of the columns noted."""
+        self._forget()
         table, names = as_table(X)
         require_no_dates(table)
         try:
@@ -235,6 +244,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             raise ValueError(
                 f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
             )
+        self._forget()
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
@@ -251,12 +261,17 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """Names of the columns, made up if they had none."""
         return self._names() or [f"x{j}" for j in range(self.n_features_in_)]
 
-    def _settings(self, n_jobs: int | None = None) -> Settings:
+    def _settings(self, n_jobs: Any = None) -> Settings:
         """The parameters, checked."""
         if self.solver not in ("auto", "reference"):
             raise ValueError(f"solver must be 'auto' or 'reference'; got {self.solver!r}.")
         if self.polish not in (None, "swap"):
             raise ValueError(f"polish must be None or 'swap'; got {self.polish!r}.")
+        for name in ("fit_intercept", "standardize"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+            raise ValueError(f"n_jobs must be None or a whole number but 0; got {n_jobs!r}.")
         for name in ("gamma_0", "gamma_stop", "gamma_step", "epsilon"):
             if not isinstance(getattr(self, name), Real):
                 raise ValueError(f"{name} must be a number; got {getattr(self, name)!r}.")
@@ -492,7 +507,8 @@ class SparseStepCV(_SparseStepBase):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; each column gets a model, and an alpha, of its own.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the fits and in the errors.
+            Weights of the rows, in the fits and in the errors. A weight of k equals k copies of the
+            row.
         groups : array-like of shape (n_samples,), default=None
             Groups of the rows, for splitters that keep groups together.
 
@@ -704,6 +720,11 @@ def sparsestep_path(
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
         model._adopt(X)
         moments = X
+    elif is_dask(X):
+        summed = dask_moments(X, y, sample_weight)
+        assert isinstance(summed, Moments)  # not of folds
+        model._adopt(summed)
+        moments = summed
     else:
         X, y, weight = model._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=model._names())

@@ -119,13 +119,19 @@ class Fitted:
         effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
         kept = kept[np.argsort(-effect, kind="stable")]
         r2 = "R2" if self.fit_intercept else "R2 about zero"
+        n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
+        rows = f"{n} rows" + (f" of weight {weight:.6g} in all" if weight != n else "")
         facts = {
             "variables kept": f"{len(kept)} of {len(model.coef)}",
             "alpha": f"{model.alpha:.5g} ({model.how})",
             **model.facts,
-            r2: f"{model.r2:.4f} on {self.fingerprint.weight_sum:.12g} rows",
+            r2: f"{model.r2:.4f} on {rows}",
             "intercept": f"{model.intercept:.5g}",
         }
+        if len(kept) and model.free <= 0:
+            facts["no std. errors"] = (
+                f"{rows} are too few for {len(kept)} variables; a weight of k counts as k rows"
+            )
         return Summary(
             facts,
             [names[int(j)] for j in kept],
@@ -163,8 +169,9 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         sizes = fits.n_nonzero[0]
         index = np.flatnonzero(sizes == size)
         if not len(index):
+            of_target = f" of target {t}" if np.size(moments.mean_y) > 1 else ""
             raise ValueError(
-                f"No alpha was found that keeps exactly n_nonzero={size} variables; "
+                f"No alpha was found that keeps exactly n_nonzero={size} variables{of_target}; "
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
             )
         point = _point(fits, 0, int(index[0]))

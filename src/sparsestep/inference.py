@@ -3,6 +3,9 @@
 With A the variables kept and n the sum of the weights,
 
     sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
+
+Columns of A that depend on each other have no standard error: the data do not tell their effects
+apart.
 """
 
 import numpy as np

@@ -191,11 +191,10 @@ def fitted_document(
     fingerprint = fitted.fingerprint
     features = list(names or (f"x{j}" for j in range(len(fingerprint.mean_x))))
     targets = _target_names(target, len(fitted.targets))
-    settings = {name: _plain(value) for name, value in parameters.items()}
     table = fitted.targets[0].cv
-    if table is not None:
-        # Of a splitter only the number of its splits can be written down.
-        settings["cv"] = table.mse.shape[1]
+    # Of splits only their number can be written down.
+    splits = {} if table is None else {"cv": table.mse.shape[1]}
+    settings = {name: _plain(value) for name, value in {**parameters, **splits}.items()}
     document: Document = {
         "format": FORMAT,
         "schema": SCHEMA,

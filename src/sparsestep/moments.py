@@ -31,7 +31,7 @@ class Moments:
     """Means and centred sums of squares and products of a table, mergeable without loss.
 
     Build one with `from_data`, `from_batches`, `from_folds`, `merge` or `load`; the arrays are
-    read-only. Rows of zero weight count as absent, whatever they contain.
+    read-only. Rows of zero weight count as absent, whatever numbers they contain.
 
     With fewer rows than columns the form is thin: the centred rows, times the square root of their
     weights, are kept instead of the m x m matrix. Merged thin moments turn dense when their rows
@@ -372,8 +372,10 @@ class Moments:
         >>> both.target(1).mean_y
         3.0
         """
-        one = slice(t, t + 1)
         sums = self._sums
+        if not 0 <= t < len(sums.mean_y):
+            raise ValueError(f"There are {len(sums.mean_y)} targets, from 0; got {t!r}.")
+        one = slice(t, t + 1)
         pieces = None if sums.pieces is None else tuple(p.target(one) for p in sums.pieces)
         return self._make(
             replace(

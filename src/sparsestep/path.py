@@ -20,7 +20,7 @@ __all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PathPoint:
     """One model of a path."""
 
@@ -32,7 +32,7 @@ class PathPoint:
     rss: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Path:
     """Coefficients along alpha, from the sparsest model to the fullest.
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 CONDITION = "Intervals hold for this set of variables as if it had been chosen beforehand."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
     """The kept variables with their coefficients, and facts about the fit.
 

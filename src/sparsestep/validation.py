@@ -107,10 +107,17 @@ def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
 def _is_numeric(X: Any) -> bool:
     """Whether the values can be read as numbers."""
     try:
-        np.asarray(X, dtype=np.float64)
+        _floats(X)
     except (TypeError, ValueError):
         return False
     return True
+
+
+def _floats(values: Any) -> Array:
+    """The values as numbers; pandas' own mark of a missing one becomes NaN."""
+    if hasattr(values, "to_numpy") and hasattr(values, "isna"):
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(values, dtype=np.float64)
 
 
 def _with_place(error: Exception, values: Any, what: str, names: Any) -> Exception:
@@ -122,7 +129,7 @@ def _with_place(error: Exception, values: Any, what: str, names: Any) -> Excepti
         places = np.column_stack([entries.row[first], entries.col[first]])
         found = entries.data[first]
     else:
-        array = np.asarray(values, dtype=np.float64)
+        array = _floats(values)
         places = np.argwhere(~np.isfinite(array))[:1]
         found = array[tuple(places.T)]
     if not len(places) or places.shape[1] > 2:
