@@ -209,3 +209,9 @@ def test_of_alphas_that_keep_the_same_variables_the_largest_is_selected():
         chosen = path.select(int(size))
         same = np.all((chosen.coef != 0) == (path.coefs != 0).T, axis=1)
         assert chosen.alpha == path.alphas[same].max()
+
+
+def test_of_every_size_the_null_model_is_where_the_first_variable_enters():
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    path = sparsestep_path(X, y, alphas="sizes")
+    assert path.n_nonzero[0] == 0 and path.alphas[0] < 2.0 * path.alphas[1]

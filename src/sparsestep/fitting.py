@@ -270,6 +270,10 @@ def fit_every_size(
     by_alpha = np.argsort(-found.alphas[0], kind="stable")
     kept = found.n_nonzero[0, by_alpha]
     best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
+    if kept[0] == scale.always:
+        # Of the alphas too large for any variable the last says where the first one enters.
+        more = np.flatnonzero(kept > scale.always)
+        best[0] = by_alpha[more[0] - 1 if len(more) else 0]
     best = best[np.argsort(-found.alphas[0, best], kind="stable")]
     return found.take(best), [size + scale.always for size in missing]
 
