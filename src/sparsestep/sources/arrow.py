@@ -325,7 +325,8 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
                 if not matches:
                     raise FileNotFoundError(f"No file matches {path}.")
         systems.append(system)
-        for match, info in zip(matches, system.get_file_info(matches), strict=True):
+        for match in matches:
+            info = _info(system, match, match)
             if info.type == pa.fs.FileType.NotFound:
                 raise FileNotFoundError(f"There is no file or folder {match}.")
             if info.type == pa.fs.FileType.Directory:
@@ -338,10 +339,20 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
     return files, systems[0], base
 
 
+def _info(system: Any, wanted: Any, path: str) -> Any:
+    """What a file system knows of a file, or of all below a folder; an error names the path."""
+    try:
+        return system.get_file_info(wanted)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), path) from error
+
+
 def _in_folder(folder: str, system: Any) -> list[str]:
     """Data files below a folder, sorted; names that begin with a dot or underscore are hidden."""
     files = []
-    for info in system.get_file_info(pa.fs.FileSelector(folder, recursive=True)):
+    for info in _info(system, pa.fs.FileSelector(folder, recursive=True), folder):
         inner = info.path[len(folder) :].strip("/").split("/")
         hidden = any(part.startswith((".", "_")) for part in inner)
         if info.type == pa.fs.FileType.File and not hidden and _format(info.path):
