@@ -452,7 +452,11 @@ REFUSED = {
     ),
     "no such pattern": (nothing, ["fit", "none-*.csv", "-t", "y"], r"No file matches none-\*.csv"),
     "empty folder": (empty_folder, ["fit", "bad", "-t", "y"], "folder bad has no file that ends"),
-    "unknown ending": (nothing, ["fit", "model.json", "-t", "y"], "does not end in .parquet"),
+    "unknown ending": (
+        nothing,
+        ["fit", "model.json", "-t", "y"],
+        "does not end in .parquet, .*.feather, or, after .csv or .tsv, .gz, .* moments end in .npz",
+    ),
     "mixed kinds": (lines(), ["fit", "bad.csv", "flats.parquet", "-t", "y"], "different kinds"),
     "ragged rows": (lines("1,2"), BAD, "bad.csv cannot be read: .*Expected 3 columns, got 2"),
     "more fields": (lines("1,2,3,4"), BAD, "Expected 3 columns, got 4"),

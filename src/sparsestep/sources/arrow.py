@@ -63,6 +63,7 @@ FORMATS = {
     ".feather": "ipc",
 }
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+ENDINGS = f"{', '.join(FORMATS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
 
 # What gives the columns of some rows, and where these come from.
 Blocks = Iterator[tuple[Load, list[Place]]]
@@ -358,9 +359,7 @@ def _in_folder(folder: str, system: Any) -> list[str]:
         if info.type == pa.fs.FileType.File and not hidden and _format(info.path):
             files.append(info.path)
     if not files:
-        raise FileNotFoundError(
-            f"The folder {folder} has no file that ends in {', '.join(FORMATS)}."
-        )
+        raise FileNotFoundError(f"The folder {folder} has no file that ends in {ENDINGS}.")
     return sorted(files)
 
 
@@ -380,7 +379,9 @@ class _Files(_Dataset):
         kinds = {path: _format(path) for path in files}
         for path, kind in kinds.items():
             if kind is None:
-                raise ValueError(f"{path} does not end in {', '.join(FORMATS)}.")
+                raise ValueError(
+                    f"{path} does not end in {ENDINGS}, as tables do; moments end in .npz."
+                )
             if kind != kinds[files[0]]:
                 raise ValueError(f"{files[0]} and {path} are of different kinds; read them apart.")
         self._kind = str(kinds[files[0]])
