@@ -883,8 +883,14 @@ for name, message, run in (
     ),
     (
         "another separator",
-        "t.csv has no column 'y'; its only column is 'a;y', so its separator may be another one.",
-        reading(b"a;y\n1;2\n"),
+        "t.csv has no column 'y'; its only column is 'a:y', so give its separator if that is "
+        "another one.",
+        reading(b"a:y\n1:2\n"),
+    ),
+    (
+        "text that is not in UTF-8",
+        "t.csv is not in utf-8; give its encoding, such as cp1252.",
+        reading("a,y\nü,2\nö,4\n".encode("cp1252")),
     ),
     (
         "two columns of one name",

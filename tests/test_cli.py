@@ -347,6 +347,28 @@ def test_names_are_text_and_nothing_else(tmp_path):
     assert "\x1b" not in refused.stderr
 
 
+def test_all_commands_read_european_files(data, tmp_path):
+    plain, other = tmp_path / "plain", tmp_path / "other"
+    table = flats().to_pandas().drop(columns="w").replace({"city": {"Oslo": "Köln"}})
+    commands = [
+        ["fit", "t.csv", "-t", "price", "--one-hot", "-m", "m.json"],
+        ["path", "t.csv", "-t", "price", "--one-hot"],
+        ["moments", "t.csv", "-t", "price", "--drop", "city", "-o", "m.npz"],
+        ["predict", "m.json", "t.csv", "-o", "p.csv", "--keep", "city"],
+    ]
+    plain.mkdir()
+    other.mkdir()
+    table.to_csv(plain / "t.csv", index=False)
+    table.to_csv(other / "t.csv", sep=";", decimal=",", encoding="cp1252", index=False)
+    for command in commands:
+        done = run(other, *command, "--encoding", "cp1252")
+        assert done.stdout == run(plain, *command).stdout
+    assert (other / "p.csv").read_text() == (plain / "p.csv").read_text()
+    table.to_csv(other / "t.csv", sep=":", decimal=",", index=False)
+    done = run(other, *commands[0], "--separator", ":", "--decimal", ",")
+    assert done.stdout == run(plain, *commands[0]).stdout
+
+
 # -- what it refuses -------------------------------------------------------------------------
 
 
@@ -464,8 +486,17 @@ REFUSED = {
     "header not UTF-8": (
         csv("gr\xf6\xdfe,y\n1,2\n3,4\n", "latin-1"),
         BAD,
-        "bad.csv cannot be read: its header is not in UTF-8",
+        "bad.csv is not in utf-8; give its encoding, such as cp1252",
     ),
+    "text not UTF-8": (
+        csv("a,b,y\n1,gr\xfcn,2\n3,rot,4\n", "latin-1"),
+        [*BAD, "--one-hot"],
+        "bad.csv is not in utf-8; give its encoding, such as cp1252",
+    ),
+    "other separator": (csv("a:y\n1:2\n3:4\n"), BAD, "only column is 'a:y', so give its separator"),
+    "long separator": (lines(), [*BAD, "--separator", "::"], "a single ASCII character, not '::'"),
+    "unknown encoding": (lines(), [*BAD, "--encoding", "x"], "There is no encoding 'x'"),
+    "separator of moments": (nothing, ["path", "site-0.npz", "--separator", ";"], "is for tables"),
     "binary": (csv(bytes(range(256))), BAD, "bad.csv"),
     "duplicate names": (lines(header="a,a,y"), BAD, "multiple columns named a"),
     "text in numbers": (lines("1,oops,2"), BAD, "'b' of bad.csv holds text; encode .* --one-hot"),

@@ -11,6 +11,7 @@ from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
 from sparsestep.sources import (
+    CsvFormat,
     DroppedRowsWarning,
     NotNumbersError,
     read_categories,
@@ -74,7 +75,7 @@ def read(
         categories: dict[str, list[str]] = {}
         if options.one_hot:
             with screen.waiting("Finding the categories"):
-                categories = read_categories(source, features)
+                categories = read_categories(source, features, csv=options.csv)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DroppedRowsWarning)
             found = read_moments(
@@ -87,6 +88,7 @@ def read(
                 progress=PATIENCE if screen.shows_progress else False,
                 drop_missing=options.drop_missing,
                 categories=categories,
+                csv=options.csv,
             )
     except NotNumbersError as error:
         raise _explained(error, options) from error
@@ -113,6 +115,9 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         "--weight": options.weight,
         "--one-hot": options.one_hot,
         "--drop-missing": options.drop_missing,
+        "--separator": options.csv.separator,
+        "--decimal": options.csv.decimal,
+        "--encoding": options.csv.encoding != CsvFormat().encoding,
     }
     for name, value in given.items():
         if value:
@@ -123,7 +128,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
 
 def _features(source: str | list[str], options: TableOptions) -> list[str] | None:
     """The columns to explain the target with; None for all others."""
-    rows = open_rows(source)
+    rows = open_rows(source, options.csv)
     for name in (options.target, options.weight):
         if name is not None:
             require_column(name, rows.names, rows.where)

@@ -110,7 +110,7 @@ def _hint(name: str, names: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     if len(names) == 1:
-        return f"its only column is {names[0]!r}, so its separator may be another one."
+        return f"its only column is {names[0]!r}, so give its separator if that is another one."
     shown = ", ".join(repr(other) for other in names[:5])
     return f"it has {shown}" + (f" and {len(names) - 5} more." if len(names) > 5 else ".")
 
