@@ -152,6 +152,14 @@ def test_fit_encodes_text(data, tmp_path):
     assert done.stderr == ""
 
 
+def test_a_constant_text_is_noted_as_a_constant_number_is(tmp_path):
+    table = flats(60).drop_columns(["city"]).append_column("land", pa.array(["NO"] * 60))
+    table = table.append_column("year", pa.array([2024] * 60))
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    done = run(tmp_path, "fit", "t.csv", "-t", "price", "--one-hot")
+    assert "Note: Constant, and so of no use: 'land=NO', 'year'." in done.stderr
+
+
 def test_fit_counts_dropped_rows(tmp_path):
     table = flats(50).drop_columns(["city"]).to_pydict()
     table["size"][3] = table["rooms"][7] = None
@@ -447,6 +455,26 @@ def with_hole(folder):
     pq.write_table(pa.table(table), folder / "bad.parquet")
 
 
+def one_city_with_holes(folder):
+    table = flats(20).to_pydict()
+    table["city"] = ["Bonn", None] * 10
+    pq.write_table(pa.table(table), folder / "bad.parquet")
+
+
+def city_missing(folder):
+    """The city is missing, and the model kept the second of its indicators only."""
+    table = flats(60)
+    city = np.array(table["city"].to_pylist())
+    price = 3 * table["size"].to_numpy() + 90 * (city == "Rome")
+    table = table.select(["size", "city"]).append_column("price", pa.array(price))
+    pq.write_table(table, folder / "rome.parquet")
+    options = ("--one-hot", "--size", "2", "-m", "rome.json", "--quiet")
+    run(folder, "fit", "rome.parquet", "-t", "price", *options)
+    values = table.to_pydict()
+    values["city"][7] = None
+    pq.write_table(pa.table(values), folder / "bad.parquet")
+
+
 def nothing(folder):
     """No file of its own."""
 
@@ -515,6 +543,11 @@ REFUSED = {
     "missing value": (lines("1,,2"), BAD, r"'b' has a missing value in row 20 .*--drop-missing"),
     "NaN": (lines("1,nan,2"), BAD, "'b' has a missing value in row 20"),
     "infinity": (lines("1,inf,2"), BAD, "'b' has the value inf in row 20"),
+    "missing category": (
+        one_city_with_holes,
+        ["fit", "bad.parquet", "-t", "price", "--one-hot"],
+        "Column 'city' has a missing value in row 1 .*--drop-missing",
+    ),
     "all missing": (
         csv("a,y\n,1\n,2\n"),
         [*BAD, "--drop-missing"],
@@ -610,6 +643,11 @@ REFUSED = {
         with_hole,
         [*PREDICT, "bad.parquet", *OUT],
         "'size' has a missing value in row 7 .*--missing-as-null",
+    ),
+    "no category in new rows": (
+        city_missing,
+        ["predict", "rome.json", "bad.parquet", *OUT],
+        "'city' has a missing value in row 7 .*--missing-as-null",
     ),
     "infinity in new rows": (
         csv("size,rooms,floor,noise,lift\n1,2,3,4,true\ninf,2,3,4,true\n"),

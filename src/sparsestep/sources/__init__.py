@@ -95,8 +95,9 @@ def read_moments(
     categories : mapping of str to sequence of str, optional
         Columns of text among the features, and their categories. Each such column is replaced by
         columns of zeros and ones named ``column=category``, one for each category but the first,
-        with which the others are compared. `sparsestep.sources.read_categories` finds them, by a
-        pass of its own. Not for Dask and Spark.
+        with which the others are compared; a single category gives a column of ones.
+        `sparsestep.sources.read_categories` finds them, by a pass of its own. Not for Dask and
+        Spark.
     csv : CsvFormat, optional
         The separator, decimal mark or encoding of CSV files, where the files do not show it: a
         `sparsestep.sources.CsvFormat`. Not for Dask and Spark.

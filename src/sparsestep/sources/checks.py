@@ -1,7 +1,7 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -48,11 +48,17 @@ class Columns:
     features: tuple[str, ...]
     target: str
     weight: str | None
+    # The columns of the source that features stand for, where that is not the feature itself.
+    behind: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all(self) -> tuple[str, ...]:
         """Features, target and weight, in this order."""
         return (*self.features, self.target, *((self.weight,) if self.weight is not None else ()))
+
+    def of_source(self, name: str) -> str:
+        """The name that the source has for a column."""
+        return self.behind.get(name, name)
 
 
 def choose(

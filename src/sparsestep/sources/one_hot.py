@@ -2,7 +2,8 @@
 
 With a column for the first as well, all of them would add up to one on every row, and the engine
 takes a hundred times as long on columns that are linearly dependent. The first is the most frequent
-category, so that it costs one variable to single out any of the others.
+category, so that it costs one variable to single out any of the others. A single category has its
+column, of ones, so that missing values and constants are found there as in any other column.
 """
 
 from collections import Counter
@@ -52,8 +53,8 @@ class Rows(Protocol):
 
 
 def indicators(column: str, categories: Sequence[str]) -> list[str]:
-    """Names of the columns of zeros and ones, for all categories but the first."""
-    return [f"{column}={category}" for category in categories[1:]]
+    """Names of the columns of zeros and ones, for all categories but the first of several."""
+    return [f"{column}={category}" for category in categories[1:] or categories]
 
 
 def one_hot(
@@ -67,8 +68,11 @@ def one_hot(
         if not known or len(set(known)) < len(known):
             raise ValueError(f"The categories of {name!r} must be one or more different texts.")
     features: list[str] = []
+    behind: dict[str, str] = {}
     for name in columns.features:
-        features += indicators(name, categories[name]) if name in categories else [name]
+        own = indicators(name, categories[name]) if name in categories else [name]
+        features += own
+        behind |= dict.fromkeys(own, name)
     twice = [name for name, count in Counter(features).items() if count > 1]
     if twice:
         raise ValueError(
@@ -76,7 +80,8 @@ def one_hot(
             "give; rename it."
         )
     known_to = {name: list(categories[name]) for name in columns.features if name in categories}
-    return replace(columns, features=tuple(features)), _OneHot(rows, columns.all, known_to)
+    columns_after = replace(columns, features=tuple(features), behind=behind)
+    return columns_after, _OneHot(rows, columns.all, known_to)
 
 
 class _OneHot:
@@ -118,7 +123,7 @@ def encoded(
 ) -> dict[str, Any]:
     """The columns of zeros and ones for a batch of texts, which begins at a row of something.
 
-    A missing value is missing in the first of them, and so counted once.
+    A missing value is missing in all of them.
     """
     texts = values.cast(pa.string())
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
@@ -129,9 +134,9 @@ def encoded(
             f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
             f"{of}, which is none of its {len(categories)} categories."
         )
-    columns = [pc.equal(found, code) for code in range(1, len(categories))]
-    columns[1:] = [pc.fill_null(each, False) for each in columns[1:]]
-    return dict(zip(indicators(column, categories), columns, strict=True))
+    names = indicators(column, categories)
+    codes = range(len(categories) - len(names), len(categories))
+    return {name: pc.equal(found, code) for name, code in zip(names, codes, strict=True)}
 
 
 def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
