@@ -865,6 +865,12 @@ for name, message, run in (
         reading(b"a,y\nUlm,2\nBonn,3\n"),
     ),
     (
+        "text among numbers",
+        "Column 'a' of t.csv holds '?' in row 1 (counted from 0), while 2 of the 3 values read are "
+        "numbers; correct it, or choose features without it.",
+        reading(b"a,y\n1,2\n?,4\n5,6\n"),
+    ),
+    (
         "dates in a column",
         "Column 'a' of t.csv holds dates or times; turn it into numbers, or choose "
         "features without "

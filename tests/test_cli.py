@@ -510,7 +510,7 @@ REFUSED = {
     "mixed kinds": (lines(), ["fit", "bad.csv", "flats.parquet", "-t", "y"], "different kinds"),
     "ragged rows": (lines("1,2"), BAD, "bad.csv cannot be read: .*Expected 3 columns, got 2"),
     "more fields": (lines("1,2,3,4"), BAD, "Expected 3 columns, got 4"),
-    "not UTF-8": (lines("1,\xe4,3", header="a,b,y"), BAD, "'b' of bad.csv holds text"),
+    "not UTF-8": (lines("1,\xe4,3", header="a,b,y"), BAD, "'b' of bad.csv holds '\xe4' in row 20"),
     "header not UTF-8": (
         csv("gr\xf6\xdfe,y\n1,2\n3,4\n", "latin-1"),
         BAD,
@@ -527,7 +527,21 @@ REFUSED = {
     "separator of moments": (nothing, ["path", "site-0.npz", "--separator", ";"], "is for tables"),
     "binary": (csv(bytes(range(256))), BAD, "bad.csv"),
     "duplicate names": (lines(header="a,a,y"), BAD, "multiple columns named a"),
-    "text in numbers": (lines("1,oops,2"), BAD, "'b' of bad.csv holds text; encode .* --one-hot"),
+    "text in numbers": (
+        lines("1,?,2"),
+        BAD,
+        r"'b' of bad.csv holds '\?' in row 20 .* 20 of the 21 .* correct it, or .* --drop b",
+    ),
+    "text in numbers, encoded": (
+        lines("1,?,2"),
+        [*BAD, "--one-hot"],
+        r"'b' of bad.csv holds '\?' in row 20 .* 20 of the 21 .* correct it, or .* --drop b",
+    ),
+    "names of rows": (
+        csv("".join(["id,a,y\n", *(f"p{i},{i % 7},{i % 5}\n" for i in range(50))])),
+        [*BAD, "--one-hot"],
+        "'id' of bad.csv holds texts most of which occur only once.* or .* --drop id",
+    ),
     "text late": (late_text, BAD, r"Column 'b' holds 'oops' in line 2000\d\d of bad.csv"),
     "damaged Parquet": (
         cut("flats.parquet", "bad.parquet"),
@@ -559,8 +573,16 @@ REFUSED = {
         "Weight 'b' is -2.0 in row 20 .*not negative",
     ),
     "zero weights": (csv("a,w,y\n1,0,3\n2,0,4\n"), [*BAD, "--weight", "w"], "weights .* are zero"),
-    "text weight": (lines("1,x,3"), [*BAD, "--weight", "b"], "The weight 'b' .* holds text"),
-    "text target": (lines("1,2,x"), [*BAD, "--one-hot"], "The target 'y' of bad.csv holds text"),
+    "text weight": (
+        lines("1,x,3"),
+        [*BAD, "--weight", "b"],
+        "The weight 'b' .* holds 'x' in row 20",
+    ),
+    "text target": (
+        csv("a,y\n1,u\n2,v\n"),
+        [*BAD, "--one-hot"],
+        "The target 'y' of bad.csv holds text; turn it into numbers",
+    ),
     "text": (
         nothing,
         ["fit", "flats.csv", "-t", "price"],

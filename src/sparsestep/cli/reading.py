@@ -160,13 +160,12 @@ def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
     if error.name in (options.target, options.weight):
         role = "target" if error.name == options.target else "weight"
         return BadInputError(
-            f"The {role} {error.name!r}{error.where} holds {error.what}; it must hold numbers."
+            f"The {role} {error.name!r}{error.where} holds {error.what}; {error.advice}."
         )
-    encode = "" if options.one_hot else "encode it with --one-hot, or "
-    if error.what not in ("text", "categories"):
-        encode = ""
+    text = error.what in ("text", "categories")
+    advice = "encode it with --one-hot" if text and not options.one_hot else error.advice
     return BadInputError(
-        f"Column {error.name!r}{error.where} holds {error.what}; {encode}leave it out with "
+        f"Column {error.name!r}{error.where} holds {error.what}; {advice}, or leave it out with "
         f"--drop {shlex.quote(error.name)}."
     )
 

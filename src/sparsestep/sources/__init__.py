@@ -184,6 +184,13 @@ def read_categories(
     dict of str to list of str
         The most frequent first, then the others, sorted. Missing values are no category.
 
+    Raises
+    ------
+    NotNumbersError
+        If most texts of a column are numbers but not all, or if most occur only once.
+    ValueError
+        If a column is not there, or has no text or too many different ones.
+
     Examples
     --------
     >>> import pyarrow as pa

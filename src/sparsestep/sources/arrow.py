@@ -19,12 +19,14 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 
 from sparsestep.moments import Moments
+from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import (
     BLOCK_BYTES,
     Load,
@@ -549,9 +551,25 @@ class _Files(_Dataset):
         lines = self._lines and field.name not in self._in_folder_names
         if lines and pa.types.is_binary(field.type):
             raise ValueError(self._other_encoding(where))
+        if lines and is_text(field.type):
+            self._check_almost_numbers(field.name, where)
         kind = read_type(field, f" of {where}")
         # A text file shows only its first rows, in which fractions may look like integers.
         return pa.float64() if lines and kind != pa.bool_() else kind
+
+    def _check_almost_numbers(self, name: str, path: str) -> None:
+        """Name the value by which a column of a CSV file is text, if most of them are numbers.
+
+        It is in the first batch, from which pyarrow takes the types of the columns.
+        """
+        form = self._plain_format({name: pa.string()})
+        alone = ds.dataset([path], format=form, filesystem=self._system)
+        # A row takes a byte at least, so that no batch is cut in two.
+        batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
+        texts = batch.column(0)
+        numbers = AlmostNumbers()
+        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
+        numbers.check(name, path)
 
     def count(self) -> int | None:
         """Number of rows, if the headers tell."""

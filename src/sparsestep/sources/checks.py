@@ -33,12 +33,13 @@ class DroppedRowsWarning(UserWarning):
 class NotNumbersError(TypeError):
     """The column `name`, of a place in words, holds something else than numbers."""
 
-    def __init__(self, name: str, where: str, what: str) -> None:
+    def __init__(
+        self, name: str, where: str, what: str, advice: str = "turn it into numbers"
+    ) -> None:
         super().__init__(
-            f"Column {name!r}{where} holds {what}; turn it into numbers, or choose features "
-            "without it."
+            f"Column {name!r}{where} holds {what}; {advice}, or choose features without it."
         )
-        self.name, self.where, self.what = name, where, what
+        self.name, self.where, self.what, self.advice = name, where, what, advice
 
 
 @dataclass(frozen=True)

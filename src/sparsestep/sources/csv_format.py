@@ -37,7 +37,7 @@ class CsvFormat:
 
     decimal: Literal[".", ","] | None = None
     """The decimal mark in a CSV file. If not given: the point, or the comma where that is not the
-    separator and more columns hold numbers by it."""
+    separator and columns of text become numbers by it."""
 
     encoding: str = "utf-8"
     "The encoding of a CSV file, such as cp1252."
@@ -51,8 +51,6 @@ class CsvFormat:
             raise ValueError(f"The separator must be a single ASCII character, not {mark!r}.")
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"The decimal mark must be '.' or ',', not {self.decimal!r}.")
-        if mark is not None and mark == self.decimal:
-            raise ValueError(f"{mark!r} cannot be both the separator and the decimal mark.")
         try:
             codecs.lookup(self.encoding)
         except LookupError:

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
-from sparsestep.sources.checks import Columns, require_column
+from sparsestep.sources.checks import Columns, NotNumbersError, require_column
 
 __all__ = ["Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
 
@@ -145,12 +146,16 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
     if not text:
         return {}
     found: dict[str, Counter[str]] = {name: Counter() for name in text}
+    numbers = {name: AlmostNumbers() for name in text}
     rows.select(text, text=text)
-    for batch, _, _ in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
+    for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
         for name, known in found.items():
-            counts = pc.value_counts(batch.column(name).cast(pa.string()).drop_null())
+            texts = batch.column(name).cast(pa.string())
+            counts = pc.value_counts(texts.drop_null())
+            numbers[name].add(texts, counts, place, first)
             known.update({each["values"]: each["counts"] for each in counts.to_pylist()})
             if len(known) > MOST_CATEGORIES:
+                numbers[name].check(name, rows.where)
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
                     "texts, too many to be categories; leave it out."
@@ -158,6 +163,15 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
     for name, known in found.items():
         if not known:
             raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
+        numbers[name].check(name, rows.where)
+        once = sum(count == 1 for count in known.values())
+        if 2 * once > known.total():
+            raise NotNumbersError(
+                name,
+                f" of {rows.where}",
+                "texts most of which occur only once, as names of rows do",
+                "put them into groups",
+            )
     return {name: _ordered(known) for name, known in found.items()}
 
 
