@@ -31,6 +31,7 @@ from sparsestep import (
 )
 from sparsestep.model_document import sealed
 from sparsestep.model_file import load_model, save_model
+from sparsestep.sources import CsvFormat
 
 # How often each target was called, and what became of it.
 COUNTS = Counter()
@@ -580,7 +581,18 @@ def csv_file(data):
             [{}, {}, {"folds": 2}, {"drop_missing": True}, {"weight": "b"}, {"features": ["a"]}]
         )
     )
-    found = outcome("csv_file", lambda: read_moments(path, "y", **options))
+    form = draw(
+        st.sampled_from(
+            [
+                None,
+                CsvFormat(),
+                CsvFormat(";"),
+                CsvFormat(decimal=","),
+                CsvFormat(encoding="utf-16"),
+            ]
+        )
+    )
+    found = outcome("csv_file", lambda: read_moments(path, "y", csv=form, **options))
     require_name(found, path)
     if not found.refusal:
         for part in found.value if isinstance(found.value, list) else [found.value]:

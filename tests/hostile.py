@@ -865,6 +865,12 @@ for name, message, run in (
         reading(b"a,y\nUlm,2\nBonn,3\n"),
     ),
     (
+        "text among numbers",
+        "Column 'a' of t.csv holds '?' in row 1 (counted from 0), while 2 of the 3 values read are "
+        "numbers; correct it, or choose features without it.",
+        reading(b"a,y\n1,2\n?,4\n5,6\n"),
+    ),
+    (
         "dates in a column",
         "Column 'a' of t.csv holds dates or times; turn it into numbers, or choose "
         "features without "
@@ -883,8 +889,14 @@ for name, message, run in (
     ),
     (
         "another separator",
-        "t.csv has no column 'y'; its only column is 'a;y', so its separator may be another one.",
-        reading(b"a;y\n1;2\n"),
+        "t.csv has no column 'y'; its only column is 'a:y', so give its separator if that is "
+        "another one.",
+        reading(b"a:y\n1:2\n"),
+    ),
+    (
+        "text that is not in UTF-8",
+        "t.csv is not in utf-8; give its encoding, such as cp1252.",
+        reading("a,y\nü,2\nö,4\n".encode("cp1252")),
     ),
     (
         "two columns of one name",

@@ -25,7 +25,7 @@ def sites(tmp_path_factory):
         pq.write_table(table.slice(start, size), rows)
         folds = read_moments(rows, "y", features=FEATURES, folds=5, seed=site)
         for k, fold in enumerate(folds):
-            fold.save(folder / f"site-{site}-fold-{k}.moments")
+            fold.save(folder / f"site-{site}-fold-{k}.npz")
         rows.unlink()
         start += size
     return table, folder
@@ -34,7 +34,7 @@ def sites(tmp_path_factory):
 def merged(folder):
     """The folds of all sites together, from their files only."""
     return [
-        Moments.merge(Moments.load(folder / f"site-{site}-fold-{k}.moments") for site in range(3))
+        Moments.merge(Moments.load(folder / f"site-{site}-fold-{k}.npz") for site in range(3))
         for k in range(5)
     ]
 

@@ -471,8 +471,8 @@ def test_no_such_column(table, tmp_path):
 
 
 def test_another_separator_is_guessed_at(tmp_path):
-    (tmp_path / "a.csv").write_text("y;x\n1;2\n")
-    with pytest.raises(ValueError, match=r"its only column is 'y;x', so its separator may be"):
+    (tmp_path / "a.csv").write_text("y:x\n1:2\n")
+    with pytest.raises(ValueError, match=r"its only column is 'y:x', so give its separator"):
         read_moments(tmp_path / "a.csv", "target")
 
 

@@ -108,12 +108,12 @@ def test_missing_categories_are_counted_once_or_refused(kind, tmp_path):
         source.write_text(source.read_text().replace('""', ""))
     categories = read_categories(source)
     assert categories["city"] == CITIES
-    with pytest.warns(DroppedRowsWarning, match=r"Left out 2 of 60 rows .* \(2 in 'city=Oslo'\)"):
+    with pytest.warns(DroppedRowsWarning, match=r"Left out 2 of 60 rows .* \(2 in 'city'\)"):
         moments = read_moments(source, "y", categories=categories, drop_missing=True)
     keep = [i for i in range(60) if i not in (4, 17)]
     expected = read_moments(encoded(make()).take(keep), "y")
     np.testing.assert_allclose(moments.xtx, expected.xtx, atol=1e-12)
-    with pytest.raises(ValueError, match=r"'city=Oslo' has a missing value in row 4 "):
+    with pytest.raises(ValueError, match=r"Column 'city' has a missing value in row 4 "):
         read_moments(source, "y", categories=categories)
 
 
@@ -145,10 +145,20 @@ def test_refusals(tmp_path):
         read_categories(table, ["town"])
 
 
-def test_a_single_category_says_nothing():
+def test_a_single_category_is_a_column_of_ones():
     table = pa.table({"a": ["x", "x", "x"], "b": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]})
     moments = read_moments(table, "y", categories=read_categories(table))
-    assert moments.feature_names == ("b",)
+    assert moments.feature_names == ("a=x", "b")
+    assert moments.mean_x[0] == 1.0 and moments.xtx[0, 0] == 0.0
+
+
+def test_a_value_missing_beside_a_single_category():
+    table = pa.table({"a": ["x", None, "x"], "b": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]})
+    categories = read_categories(table)
+    with pytest.raises(ValueError, match=r"Column 'a' has a missing value in row 1 "):
+        read_moments(table, "y", categories=categories)
+    with pytest.warns(DroppedRowsWarning, match=r"Left out 1 of 3 rows .* \(1 in 'a'\)"):
+        read_moments(table, "y", categories=categories, drop_missing=True)
 
 
 def test_dask_is_refused():

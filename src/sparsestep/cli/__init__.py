@@ -52,7 +52,13 @@ def _run(arguments: list[str]) -> int:
         from sparsestep.cli.app import run
 
         return run(arguments)
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt, SystemExit) as caught:
         from sparsestep.cli.errors import explained
 
+        error: BaseException = caught
+        if isinstance(caught, SystemExit):
+            # rich leaves in this way, with another code, when nobody reads its output.
+            if not isinstance(caught.__context__, BrokenPipeError):
+                raise
+            error = caught.__context__
         return explained(error, arguments)

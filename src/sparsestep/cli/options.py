@@ -1,15 +1,18 @@
 """Options that several commands have."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from cyclopts import Parameter
 
-__all__ = ["Flag", "TableOptions", "Talk"]
+from sparsestep.sources.csv_format import CsvFormat
+
+__all__ = ["CsvOptions", "Flag", "TableOptions", "Talk"]
 
 # Options that are there or not, without a --no- form.
 Flag = Parameter(negative="", show_default=False)
 _Names = Parameter(negative="")
+CsvOptions = Annotated[CsvFormat, Parameter(name="*")]
 
 
 @Parameter(name="*")
@@ -35,6 +38,8 @@ class TableOptions:
 
     drop_missing: Annotated[bool, Flag] = False
     "Leave out rows with a missing value, and say how many."
+
+    csv: CsvOptions = field(default_factory=CsvFormat)
 
 
 @Parameter(name="*")

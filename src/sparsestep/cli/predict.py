@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
-from sparsestep.cli.options import Flag, Talk
+from sparsestep.cli.options import CsvOptions, Flag, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.cli.tables import ENDINGS, write_batches
 from sparsestep.model_file import read_document
 from sparsestep.sources.arrow import open_rows
+from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.predictions import MissingValueError, Predictions
 from sparsestep.sources.progress import rows_read
 
@@ -27,6 +28,7 @@ def predict(
     output: Annotated[Path, Parameter(alias="-o")],
     keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     missing_as_null: Annotated[bool, Flag] = False,
+    csv: CsvOptions = CsvFormat(),  # noqa: B008
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
     """Predictions of a model for the rows of a table.
@@ -47,7 +49,7 @@ def predict(
     screen = Screen(talk)
     check_outputs([(output, "predictions", ENDINGS)], [str(model), *data])
     document = read_document(model)
-    rows = open_rows(data[0] if len(data) == 1 else data)
+    rows = open_rows(data[0] if len(data) == 1 else data, csv)
     carried: list[str] = []
     for text in keep or []:
         carried += [text] if text in rows.names else [name for name in text.split(",") if name]

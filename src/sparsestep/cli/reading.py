@@ -11,6 +11,7 @@ from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
 from sparsestep.sources import (
+    CsvFormat,
     DroppedRowsWarning,
     NotNumbersError,
     read_categories,
@@ -74,7 +75,7 @@ def read(
         categories: dict[str, list[str]] = {}
         if options.one_hot:
             with screen.waiting("Finding the categories"):
-                categories = read_categories(source, features)
+                categories = read_categories(source, features, csv=options.csv)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DroppedRowsWarning)
             found = read_moments(
@@ -87,6 +88,7 @@ def read(
                 progress=PATIENCE if screen.shows_progress else False,
                 drop_missing=options.drop_missing,
                 categories=categories,
+                csv=options.csv,
             )
     except NotNumbersError as error:
         raise _explained(error, options) from error
@@ -113,6 +115,9 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         "--weight": options.weight,
         "--one-hot": options.one_hot,
         "--drop-missing": options.drop_missing,
+        "--separator": options.csv.separator,
+        "--decimal": options.csv.decimal,
+        "--encoding": options.csv.encoding != CsvFormat().encoding,
     }
     for name, value in given.items():
         if value:
@@ -133,7 +138,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
 
 def _features(source: str | list[str], options: TableOptions) -> list[str] | None:
     """The columns to explain the target with; None for all others."""
-    rows = open_rows(source)
+    rows = open_rows(source, options.csv)
     for name in (options.target, options.weight):
         if name is not None:
             require_column(name, rows.names, rows.where)
@@ -165,13 +170,12 @@ def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
     if error.name in (options.target, options.weight):
         role = "target" if error.name == options.target else "weight"
         return BadInputError(
-            f"The {role} {error.name!r}{error.where} holds {error.what}; it must hold numbers."
+            f"The {role} {error.name!r}{error.where} holds {error.what}; {error.advice}."
         )
-    encode = "" if options.one_hot else "encode it with --one-hot, or "
-    if error.what not in ("text", "categories"):
-        encode = ""
+    text = error.what in ("text", "categories")
+    advice = "encode it with --one-hot" if text and not options.one_hot else error.advice
     return BadInputError(
-        f"Column {error.name!r}{error.where} holds {error.what}; {encode}leave it out with "
+        f"Column {error.name!r}{error.where} holds {error.what}; {advice}, or leave it out with "
         f"--drop {shlex.quote(error.name)}."
     )
 

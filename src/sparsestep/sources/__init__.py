@@ -12,8 +12,9 @@ from sparsestep.sources.checks import (
     load,
     require_column,
 )
+from sparsestep.sources.csv_format import CsvFormat
 
-__all__ = ["DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
+__all__ = ["CsvFormat", "DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
 
 
 @overload
@@ -28,6 +29,7 @@ def read_moments(
     progress: bool | float = ...,
     drop_missing: bool = ...,
     categories: Mapping[str, Sequence[str]] | None = ...,
+    csv: CsvFormat | None = ...,
 ) -> Moments: ...
 @overload
 def read_moments(
@@ -41,6 +43,7 @@ def read_moments(
     progress: bool | float = ...,
     drop_missing: bool = ...,
     categories: Mapping[str, Sequence[str]] | None = ...,
+    csv: CsvFormat | None = ...,
 ) -> list[Moments]: ...
 def read_moments(
     source: Any,
@@ -53,6 +56,7 @@ def read_moments(
     progress: bool | float = False,
     drop_missing: bool = False,
     categories: Mapping[str, Sequence[str]] | None = None,
+    csv: CsvFormat | None = None,
 ) -> Moments | list[Moments]:
     """Moments of a table of any size, in one pass and in bounded memory.
 
@@ -91,8 +95,12 @@ def read_moments(
     categories : mapping of str to sequence of str, optional
         Columns of text among the features, and their categories. Each such column is replaced by
         columns of zeros and ones named ``column=category``, one for each category but the first,
-        with which the others are compared. `sparsestep.sources.read_categories` finds them, by a
-        pass of its own. Not for Dask and Spark.
+        with which the others are compared; a single category gives a column of ones.
+        `sparsestep.sources.read_categories` finds them, by a pass of its own. Not for Dask and
+        Spark.
+    csv : CsvFormat, optional
+        The separator, decimal mark or encoding of CSV files, where the files do not show it: a
+        `sparsestep.sources.CsvFormat`. Not for Dask and Spark.
 
     Returns
     -------
@@ -127,20 +135,22 @@ def read_moments(
     folds, seed = folds_and_seed(folds, seed)
     load("pyarrow")
     moments_of: Any
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"categories": categories, "csv": csv}
+    if comes_from(source, "dask", "dask_expr", "pyspark"):
+        if categories:
+            raise TypeError(
+                "Categories are for files and frames in memory; encode the columns of Dask and "
+                "Spark frames by their own means."
+            )
+        if csv:
+            raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
+        more = {}
     if comes_from(source, "dask", "dask_expr"):
         from sparsestep.sources.dask import moments_of
     elif comes_from(source, "pyspark"):
         from sparsestep.sources.spark import moments_of
     else:
         from sparsestep.sources.arrow import moments_of
-
-        more["categories"] = categories
-    if categories and not more:
-        raise TypeError(
-            "Categories are for files and frames in memory; encode the columns of Dask and Spark "
-            "frames by their own means."
-        )
     found: Moments | list[Moments] = moments_of(
         source,
         target,
@@ -157,7 +167,9 @@ def read_moments(
     return [part._with_target_names((target,)) for part in found]
 
 
-def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[str, list[str]]:
+def read_categories(
+    source: Any, columns: Sequence[str] | None = None, *, csv: CsvFormat | None = None
+) -> dict[str, list[str]]:
     """The different texts in each column of text, as `read_moments` takes them; one pass.
 
     Parameters
@@ -166,11 +178,20 @@ def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[s
         As in `read_moments`, but not of Dask or Spark, and not a stream that can be read only once.
     columns : list of str, optional
         The columns to look at; all if None. Those that do not hold text are passed over.
+    csv : CsvFormat, optional
+        As in `read_moments`.
 
     Returns
     -------
     dict of str to list of str
         The most frequent first, then the others, sorted. Missing values are no category.
+
+    Raises
+    ------
+    NotNumbersError
+        If most texts of a column are numbers but not all, or if most occur only once.
+    ValueError
+        If a column is not there, or has no text or too many different ones.
 
     Examples
     --------
@@ -188,7 +209,7 @@ def read_categories(source: Any, columns: Sequence[str] | None = None) -> dict[s
     from sparsestep.sources.arrow import open_rows
     from sparsestep.sources.one_hot import categories_of
 
-    rows = open_rows(source)
+    rows = open_rows(source, csv)
     for name in columns or ():
         require_column(name, rows.names, rows.where)
     return categories_of(rows, list(rows.names if columns is None else columns))

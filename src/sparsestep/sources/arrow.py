@@ -13,17 +13,20 @@ import threading
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 
 from sparsestep.moments import Moments
+from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import (
     BLOCK_BYTES,
     Load,
@@ -38,6 +41,7 @@ from sparsestep.sources.blocks import (
     require_text,
 )
 from sparsestep.sources.checks import choose, comes_from, require_column
+from sparsestep.sources.csv_format import CsvFormat, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.one_hot import Batches, Rows, one_hot
 from sparsestep.sources.progress import rows_read
@@ -50,6 +54,9 @@ __all__ = ["moments_of", "open_rows"]
 ROW_GROUP_BYTES = 128 << 20
 # Groups of rows of local files up to this size are summed whole.
 WHOLE_GROUP_BYTES = 64 << 20
+# Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
+# bytes for the types of the columns.
+HEAD_BYTES, HEAD_LINES = 1 << 20, 20
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
 
@@ -63,6 +70,7 @@ FORMATS = {
     ".feather": "ipc",
 }
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+ENDINGS = f"{', '.join(FORMATS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
 
 # What gives the columns of some rows, and where these come from.
 Blocks = Iterator[tuple[Load, list[Place]]]
@@ -79,9 +87,10 @@ def moments_of(
     progress: bool | float,
     drop_missing: bool,
     categories: Mapping[str, Sequence[str]] | None = None,
+    csv: CsvFormat | None = None,
 ) -> Moments | list[Moments]:
     """Moments of anything that Arrow can read, as `read_moments` returns them."""
-    rows: Rows = open_rows(source)
+    rows: Rows = open_rows(source, csv)
     columns = choose(rows.names, target, features, weight, rows.where)
     if categories:
         columns, rows = one_hot(columns, rows, categories)
@@ -149,10 +158,10 @@ def _gathered(batches: Batches, size: int) -> Blocks:
 # -- what can be read ------------------------------------------------------------------------
 
 
-def open_rows(source: Any) -> "_Files | _Dataset | _Stream | _Pandas":
+def open_rows(source: Any, csv: CsvFormat | None = None) -> "_Files | _Dataset | _Stream | _Pandas":
     """The source behind the argument of `read_moments`."""
     if isinstance(source, str | os.PathLike):
-        return _Files(*_find([source]))
+        return _Files(*_find([source]), csv)
     if isinstance(source, ds.Dataset):
         return _Dataset(source)
     if comes_from(source, "pandas") and hasattr(source, "iloc"):
@@ -166,7 +175,7 @@ def open_rows(source: Any) -> "_Files | _Dataset | _Stream | _Pandas":
     if isinstance(source, Iterable):
         paths = list(source)
         if paths and all(isinstance(path, str | os.PathLike) for path in paths):
-            return _Files(*_find(paths))
+            return _Files(*_find(paths), csv)
     raise TypeError(
         "The source must be a path, a list of paths, a pyarrow Dataset, or a frame of pandas, "
         f"polars, pyarrow, Dask or Spark, not {type(source).__name__}."
@@ -325,7 +334,8 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
                 if not matches:
                     raise FileNotFoundError(f"No file matches {path}.")
         systems.append(system)
-        for match, info in zip(matches, system.get_file_info(matches), strict=True):
+        for match in matches:
+            info = _info(system, match, match)
             if info.type == pa.fs.FileType.NotFound:
                 raise FileNotFoundError(f"There is no file or folder {match}.")
             if info.type == pa.fs.FileType.Directory:
@@ -338,18 +348,26 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
     return files, systems[0], base
 
 
+def _info(system: Any, wanted: Any, path: str) -> Any:
+    """What a file system knows of a file, or of all below a folder; an error names the path."""
+    try:
+        return system.get_file_info(wanted)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), path) from error
+
+
 def _in_folder(folder: str, system: Any) -> list[str]:
     """Data files below a folder, sorted; names that begin with a dot or underscore are hidden."""
     files = []
-    for info in system.get_file_info(pa.fs.FileSelector(folder, recursive=True)):
+    for info in _info(system, pa.fs.FileSelector(folder, recursive=True), folder):
         inner = info.path[len(folder) :].strip("/").split("/")
         hidden = any(part.startswith((".", "_")) for part in inner)
         if info.type == pa.fs.FileType.File and not hidden and _format(info.path):
             files.append(info.path)
     if not files:
-        raise FileNotFoundError(
-            f"The folder {folder} has no file that ends in {', '.join(FORMATS)}."
-        )
+        raise FileNotFoundError(f"The folder {folder} has no file that ends in {ENDINGS}.")
     return sorted(files)
 
 
@@ -365,21 +383,35 @@ def _format(path: str) -> str | None:
 class _Files(_Dataset):
     """Files of one kind. All their headers are read before any row."""
 
-    def __init__(self, files: list[str], system: Any, base: str | None) -> None:
+    def __init__(
+        self, files: list[str], system: Any, base: str | None, csv: CsvFormat | None
+    ) -> None:
         kinds = {path: _format(path) for path in files}
         for path, kind in kinds.items():
             if kind is None:
-                raise ValueError(f"{path} does not end in {', '.join(FORMATS)}.")
+                raise ValueError(
+                    f"{path} does not end in {ENDINGS}, as tables do; moments end in .npz."
+                )
             if kind != kinds[files[0]]:
                 raise ValueError(f"{files[0]} and {path} are of different kinds; read them apart.")
         self._kind = str(kinds[files[0]])
+        self._lines = self._kind in ("csv", "tsv")
         self._local = isinstance(system, pa.fs.LocalFileSystem)
         if self._kind == "ipc" and self._local:
             # A batch in such a file can be as large as the file; mapped, it needs no memory.
             system = pa.fs.LocalFileSystem(use_mmap=True)
         self._files, self._system, self._base = files, system, base
+        self._csv = csv or CsvFormat()
+        if self._csv != CsvFormat() and not self._lines:
+            raise ValueError(
+                f"Separator, decimal mark and encoding are for CSV files; {files[0]} is none."
+            )
         with ThreadPoolExecutor(MOST_THREADS) as pool:
+            if self._lines:
+                self._find_separator(pool)
             self._headers = list(pool.map(self._header, files))
+            if self._lines:
+                self._find_decimal(pool)
         dataset = self._make(self._plain_format(), None)
         super().__init__(dataset, files[0] if base is None else base)
         first = self._headers[0].schema
@@ -406,10 +438,63 @@ class _Files(_Dataset):
         if self._kind == "ipc":
             return ds.IpcFileFormat()
         return ds.CsvFileFormat(
-            parse_options=pa.csv.ParseOptions(delimiter="\t" if self._kind == "tsv" else ","),
+            parse_options=pa.csv.ParseOptions(delimiter=self._csv.separator),
             # An empty field is a missing value, whatever the type of its column.
-            convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=types, strings_can_be_null=True, decimal_point=self._csv.decimal or "."
+            ),
+            read_options=pa.csv.ReadOptions(encoding=self._csv.encoding),
         )
+
+    def _find_separator(self, pool: ThreadPoolExecutor) -> None:
+        """What separates the fields of CSV files, if that was not said."""
+        separator = self._csv.separator or ("\t" if self._kind == "tsv" else None)
+        if separator is None:
+            shown: dict[str, str] = {}
+            for path, mark in zip(self._files, pool.map(self._separator, self._files), strict=True):
+                if mark is not None:
+                    shown.setdefault(mark, path)
+            if len(shown) > 1:
+                (one, first), (other, second) = list(shown.items())[:2]
+                raise ValueError(
+                    f"{first} seems to be separated by {one!r} and {second} by {other!r}; give the "
+                    "separator, or read them apart."
+                )
+            separator = next(iter(shown), ",")
+        self._csv = replace(self._csv, separator=separator)
+
+    def _separator(self, path: str) -> str | None:
+        """The separator that the beginning of a CSV file shows."""
+        try:
+            with self._system.open_input_stream(path) as file:
+                head = file.read(HEAD_BYTES)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
+        lines = head.decode(self._csv.encoding, errors="replace").splitlines(keepends=True)
+        # The last line may be cut off.
+        return separator_in("".join(lines[: min(HEAD_LINES, max(len(lines) - 1, 1))]))
+
+    def _find_decimal(self, pool: ThreadPoolExecutor) -> None:
+        """Read decimal commas, unless told otherwise, if columns of text become numbers by that."""
+        text = self._columns_of_text(self._headers)
+        if self._csv.decimal is not None or self._csv.separator == "," or not text:
+            return
+        self._csv = replace(self._csv, decimal=",")
+        headers = list(pool.map(self._header, self._files))
+        # A column that is text only by the comma holds numbers with a point.
+        if self._columns_of_text(headers) < text:
+            self._headers = headers
+        else:
+            self._csv = replace(self._csv, decimal=".")
+
+    def _columns_of_text(self, headers: Sequence["_Header"]) -> set[tuple[str, str]]:
+        """Files and names of their columns of text."""
+        return {
+            (path, field.name)
+            for path, header in zip(self._files, headers, strict=True)
+            for field in header.schema
+            if is_text(field.type)
+        }
 
     def _header(self, path: str) -> "_Header":
         """What a file says of itself before its rows."""
@@ -422,11 +507,15 @@ class _Files(_Dataset):
             header = _Header(self._plain_format().inspect(path, self._system), None, ())
             # Names are decoded when they are asked for.
             _ = header.schema.names
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} cannot be read: its header is not in UTF-8.") from error
+        except UnicodeError as error:
+            raise ValueError(self._other_encoding(path)) from error
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
         return header
+
+    def _other_encoding(self, path: str) -> str:
+        """What is wrong with a file whose bytes are no text in its encoding."""
+        return f"{path} is not in {self._csv.encoding}; give its encoding, such as cp1252."
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
@@ -459,10 +548,28 @@ class _Files(_Dataset):
             return pa.string()
         if field.name in as_is:
             return field.type
+        lines = self._lines and field.name not in self._in_folder_names
+        if lines and pa.types.is_binary(field.type):
+            raise ValueError(self._other_encoding(where))
+        if lines and is_text(field.type):
+            self._check_almost_numbers(field.name, where)
         kind = read_type(field, f" of {where}")
         # A text file shows only its first rows, in which fractions may look like integers.
-        lines = self._kind in ("csv", "tsv") and field.name not in self._in_folder_names
         return pa.float64() if lines and kind != pa.bool_() else kind
+
+    def _check_almost_numbers(self, name: str, path: str) -> None:
+        """Name the value by which a column of a CSV file is text, if most of them are numbers.
+
+        It is in the first batch, from which pyarrow takes the types of the columns.
+        """
+        form = self._plain_format({name: pa.string()})
+        alone = ds.dataset([path], format=form, filesystem=self._system)
+        # A row takes a byte at least, so that no batch is cut in two.
+        batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
+        texts = batch.column(0)
+        numbers = AlmostNumbers()
+        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
+        numbers.check(name, path)
 
     def count(self) -> int | None:
         """Number of rows, if the headers tell."""
@@ -481,6 +588,8 @@ class _Files(_Dataset):
         except pa.lib.ArrowCancelled:
             # pyarrow has a handler of its own for Ctrl-C.
             raise KeyboardInterrupt from None
+        except UnicodeError as error:
+            raise ValueError(self._other_encoding(name)) from error
         except (pa.ArrowException, OSError) as error:
             raise self._blamed(error, name) from error
 
@@ -598,6 +707,8 @@ class _Files(_Dataset):
 
     def _sentence(self, path: str, message: str) -> str:
         """What went wrong in a file."""
+        if "invalid UTF8 data" in message:
+            return self._other_encoding(path)
         match = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message)
         if not match:
             return f"{path} cannot be read: {message}"

@@ -102,8 +102,10 @@ class Pass:
     def _complete(self, table: Any) -> NDArray[np.intp] | None:
         """Numbers of the rows without a missing value; None if that is all of them."""
         missing = np.zeros(table.num_rows, dtype=bool)
-        for name in self.columns.all:
-            column = table.column(name)
+        # The features that stand for one column of the source are missing together.
+        features_of = {self.columns.of_source(name): name for name in self.columns.all}
+        for name, feature in features_of.items():
+            column = table.column(feature)
             if column.null_count or pa.types.is_floating(column.type):
                 where = pc.is_null(column, nan_is_null=True).to_numpy()
                 if count := int(np.count_nonzero(where)):
@@ -266,8 +268,8 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
     row, name, value = found
     if np.isnan(value):
         return ValueError(
-            f"Column {name!r} has a missing value {_row(block.places, row)}; fill it in, or leave "
-            "out such rows with drop_missing."
+            f"Column {columns.of_source(name)!r} has a missing value {_row(block.places, row)}; "
+            "fill it in, or leave out such rows with drop_missing."
         )
     return ValueError(
         f"Column {name!r} has the value {value} {_row(block.places, row)}; replace it or remove "

@@ -1,7 +1,7 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -33,12 +33,13 @@ class DroppedRowsWarning(UserWarning):
 class NotNumbersError(TypeError):
     """The column `name`, of a place in words, holds something else than numbers."""
 
-    def __init__(self, name: str, where: str, what: str) -> None:
+    def __init__(
+        self, name: str, where: str, what: str, advice: str = "turn it into numbers"
+    ) -> None:
         super().__init__(
-            f"Column {name!r}{where} holds {what}; turn it into numbers, or choose features "
-            "without it."
+            f"Column {name!r}{where} holds {what}; {advice}, or choose features without it."
         )
-        self.name, self.where, self.what = name, where, what
+        self.name, self.where, self.what, self.advice = name, where, what, advice
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,17 @@ class Columns:
     features: tuple[str, ...]
     target: str
     weight: str | None
+    # The columns of the source that features stand for, where that is not the feature itself.
+    behind: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all(self) -> tuple[str, ...]:
         """Features, target and weight, in this order."""
         return (*self.features, self.target, *((self.weight,) if self.weight is not None else ()))
+
+    def of_source(self, name: str) -> str:
+        """The name that the source has for a column."""
+        return self.behind.get(name, name)
 
 
 def choose(
@@ -110,7 +117,7 @@ def _hint(name: str, names: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     if len(names) == 1:
-        return f"its only column is {names[0]!r}, so its separator may be another one."
+        return f"its only column is {names[0]!r}, so give its separator if that is another one."
     shown = ", ".join(repr(other) for other in names[:5])
     return f"it has {shown}" + (f" and {len(names) - 5} more." if len(names) > 5 else ".")
 

@@ -2,7 +2,8 @@
 
 With a column for the first as well, all of them would add up to one on every row, and the engine
 takes a hundred times as long on columns that are linearly dependent. The first is the most frequent
-category, so that it costs one variable to single out any of the others.
+category, so that it costs one variable to single out any of the others. A single category has its
+column, of ones, so that missing values and constants are found there as in any other column.
 """
 
 from collections import Counter
@@ -13,8 +14,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
-from sparsestep.sources.checks import Columns, require_column
+from sparsestep.sources.checks import Columns, NotNumbersError, require_column
 
 __all__ = ["Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
 
@@ -52,8 +54,8 @@ class Rows(Protocol):
 
 
 def indicators(column: str, categories: Sequence[str]) -> list[str]:
-    """Names of the columns of zeros and ones, for all categories but the first."""
-    return [f"{column}={category}" for category in categories[1:]]
+    """Names of the columns of zeros and ones, for all categories but the first of several."""
+    return [f"{column}={category}" for category in categories[1:] or categories]
 
 
 def one_hot(
@@ -67,8 +69,11 @@ def one_hot(
         if not known or len(set(known)) < len(known):
             raise ValueError(f"The categories of {name!r} must be one or more different texts.")
     features: list[str] = []
+    behind: dict[str, str] = {}
     for name in columns.features:
-        features += indicators(name, categories[name]) if name in categories else [name]
+        own = indicators(name, categories[name]) if name in categories else [name]
+        features += own
+        behind |= dict.fromkeys(own, name)
     twice = [name for name, count in Counter(features).items() if count > 1]
     if twice:
         raise ValueError(
@@ -76,7 +81,8 @@ def one_hot(
             "give; rename it."
         )
     known_to = {name: list(categories[name]) for name in columns.features if name in categories}
-    return replace(columns, features=tuple(features)), _OneHot(rows, columns.all, known_to)
+    columns_after = replace(columns, features=tuple(features), behind=behind)
+    return columns_after, _OneHot(rows, columns.all, known_to)
 
 
 class _OneHot:
@@ -118,7 +124,7 @@ def encoded(
 ) -> dict[str, Any]:
     """The columns of zeros and ones for a batch of texts, which begins at a row of something.
 
-    A missing value is missing in the first of them, and so counted once.
+    A missing value is missing in all of them.
     """
     texts = values.cast(pa.string())
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
@@ -129,9 +135,9 @@ def encoded(
             f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
             f"{of}, which is none of its {len(categories)} categories."
         )
-    columns = [pc.equal(found, code) for code in range(1, len(categories))]
-    columns[1:] = [pc.fill_null(each, False) for each in columns[1:]]
-    return dict(zip(indicators(column, categories), columns, strict=True))
+    names = indicators(column, categories)
+    codes = range(len(categories) - len(names), len(categories))
+    return {name: pc.equal(found, code) for name, code in zip(names, codes, strict=True)}
 
 
 def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
@@ -140,12 +146,16 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
     if not text:
         return {}
     found: dict[str, Counter[str]] = {name: Counter() for name in text}
+    numbers = {name: AlmostNumbers() for name in text}
     rows.select(text, text=text)
-    for batch, _, _ in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
+    for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
         for name, known in found.items():
-            counts = pc.value_counts(batch.column(name).cast(pa.string()).drop_null())
+            texts = batch.column(name).cast(pa.string())
+            counts = pc.value_counts(texts.drop_null())
+            numbers[name].add(texts, counts, place, first)
             known.update({each["values"]: each["counts"] for each in counts.to_pylist()})
             if len(known) > MOST_CATEGORIES:
+                numbers[name].check(name, rows.where)
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
                     "texts, too many to be categories; leave it out."
@@ -153,6 +163,15 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
     for name, known in found.items():
         if not known:
             raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
+        numbers[name].check(name, rows.where)
+        once = sum(count == 1 for count in known.values())
+        if 2 * once > known.total():
+            raise NotNumbersError(
+                name,
+                f" of {rows.where}",
+                "texts most of which occur only once, as names of rows do",
+                "put them into groups",
+            )
     return {name: _ordered(known) for name, known in found.items()}
 
 

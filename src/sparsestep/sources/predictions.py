@@ -53,6 +53,7 @@ class Predictions:
             for name in self._features
             if name in groups
         }
+        self._column_of = {name: group["column"] for name, group in groups.items()}
         numbers = [name for name in self._features if name not in groups]
         self._coef = np.zeros((len(kept), len(self._targets)))
         for t, target in enumerate(self._targets):
@@ -109,9 +110,10 @@ class Predictions:
         of = f" of {name}" if name else ""
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"
+        column = self._column_of.get(self._features[j], self._features[j])
         return (MissingValueError if missing else ValueError)(
-            f"Column {self._features[j]!r} has {what} in row {first + row} (counted from 0){of}, "
-            "for which there is no prediction."
+            f"Column {column!r} has {what} in row {first + row} (counted from 0){of}, for which "
+            "there is no prediction."
         )
 
 

@@ -1,0 +1,145 @@
+"""CSV files of other habits: the same moments as of the same table in Parquet."""
+
+import gzip
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sparsestep import read_moments
+from sparsestep.sources import CsvFormat, read_categories
+from sparsestep.sources.csv_format import separator_in
+
+
+def frame(n=40):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    columns = {
+        "größe": X[:, 0],
+        "zahl": rng.integers(0, 9, n),
+        "ort": rng.choice(["Köln", "a,b"], n),
+    }
+    return pd.DataFrame({**columns, "y": X @ [2.0, 1.0]})
+
+
+def same_moments(one, other):
+    assert one.feature_names == other.feature_names
+    np.testing.assert_allclose(one.xtx, other.xtx, rtol=1e-12)
+    np.testing.assert_allclose(one.xty, other.xty, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize(
+    ("separator", "decimal"), [*product(",;\t|", "."), *product(";\t|", ",")], ids=repr
+)
+def test_every_habit_gives_the_same_moments(separator, decimal, encoding, ending, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    frame().to_csv(path, sep=separator, decimal=decimal, encoding=encoding, index=False)
+    said = None if encoding.startswith("utf-8") else CsvFormat(encoding=encoding)
+    categories = read_categories(path, csv=said)
+    assert set(categories) == {"ort"}
+    moments = read_moments(path, "y", categories=categories, csv=said)
+    same_moments(moments, read_moments(frame(), "y", categories=categories))
+
+
+def test_what_is_said_is_not_searched_for(tmp_path):
+    numbers = frame().drop(columns="ort")
+    path = tmp_path / "t.tsv"
+    numbers.to_csv(path, sep=":", decimal=",", index=False)
+    moments = read_moments(path, "y", csv=CsvFormat(":", ","))
+    same_moments(moments, read_moments(numbers, "y"))
+    numbers.to_csv(path, sep="\t", decimal=",", index=False)
+    same_moments(read_moments(path, "y", csv=CsvFormat(r"\t")), moments)
+    with pytest.raises(TypeError, match=r"'größe' of .* holds '.*'.*; give the decimal mark"):
+        read_moments(path, "y", csv=CsvFormat(decimal="."))
+
+
+def test_files_of_a_folder_share_their_habits(tmp_path):
+    numbers = frame().drop(columns="ort")
+    numbers[:20].to_csv(tmp_path / "a.csv", sep=";", decimal=",", index=False)
+    # Whole numbers only: nothing shows the decimal mark.
+    whole = numbers[20:].round()
+    whole.astype(int).to_csv(tmp_path / "b.csv", sep=";", index=False)
+    expected = read_moments(pd.concat([numbers[:20], whole]), "y")
+    same_moments(read_moments(tmp_path, "y"), expected)
+    numbers.to_csv(tmp_path / "c.csv", sep=";", index=False)
+    with pytest.raises(TypeError, match=r"'größe' of .*a\.csv holds '.*'.*; give the decimal mark"):
+        read_moments(tmp_path, "y")
+    numbers.to_csv(tmp_path / "c.csv", sep="|", index=False)
+    with pytest.raises(ValueError, match=r"a\.csv .* by ';' and .*c\.csv by '\|'; give the sep"):
+        read_moments(tmp_path, "y")
+
+
+@pytest.mark.parametrize(
+    ("head", "separator"),
+    [
+        ("a,b\n1,2\n", ","),
+        ("a;b\n1,5;2,5\n", ";"),
+        ('"a,b,c";d\n1;2\n', ";"),
+        ('"a\n;b";c\td\n1\t2', "\t"),
+        ("size (m, net);price (EUR, net)\n1,5;2\n3;4,5\n", ";"),
+        ("a;b,c\n1,2\n", ","),
+        ("a|b|c\n1|2|3\n\n4|5|6\n", "|"),
+        ("a;b;c\n1;2\n", ";"),
+        ('\ufeff"a;b",c\n1,2\n', ","),
+        ("y\n1\n", None),
+        ("", None),
+        ("\0" * 10, None),
+    ],
+)
+def test_the_separator_of_a_head(head, separator):
+    assert separator_in(head) == separator
+
+
+def test_a_header_longer_than_the_head(tmp_path):
+    names = [f"a rather long name of a column, number {j}" for j in range(3000)]
+    table = pd.DataFrame(np.eye(2, 3000), columns=names)
+    table.to_csv(tmp_path / "t.csv", sep=";", index=False)
+    assert read_moments(tmp_path / "t.csv", names[0]).n_features == 2999
+
+
+def test_bytes_of_another_encoding_are_named(tmp_path):
+    table = frame().rename(columns={"größe": "size"})
+    path = tmp_path / "t.csv"
+    table.to_csv(path, encoding="cp1252", index=False)
+    message = r"t\.csv is not in utf-8; give its encoding, such as cp1252"
+    with pytest.raises(ValueError, match=message):
+        read_moments(path, "y")
+    # Where nobody needs the column, nobody needs to know.
+    assert read_moments(path, "y", features=["size", "zahl"]).n_features == 2
+    late = "x,c,y\n" + "1,a,2\n" * 300_000 + "1,\xe4,2\n"
+    path.write_bytes(late.encode("cp1252"))
+    with pytest.raises(ValueError, match=message):
+        read_categories(path)
+    with pytest.raises(ValueError, match=r"t\.csv is not in ascii"):
+        read_categories(path, csv=CsvFormat(encoding="ascii"))
+    with pytest.raises(ValueError, match=r"t\.csv is not in utf-16"):
+        read_categories(path, csv=CsvFormat(encoding="utf-16"))
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a;y\n1;2\n" * 1000)[:-30])
+    with pytest.raises(ValueError, match=r"t\.csv\.gz cannot be read"):
+        read_moments(tmp_path / "t.csv.gz", "y")
+
+
+def test_formats_that_are_none():
+    for separator in ("", ";;", "§", "\n", '"'):
+        with pytest.raises(ValueError, match="separator must be a single ASCII character"):
+            CsvFormat(separator)
+    with pytest.raises(ValueError, match="decimal mark must be"):
+        CsvFormat(decimal=";")
+    with pytest.raises(ValueError, match="no encoding 'klingon'"):
+        CsvFormat(encoding="klingon")
+
+
+def test_other_sources_have_no_format(tmp_path):
+    table = frame().drop(columns="ort")
+    table.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"are for CSV files; .*t\.parquet is none"):
+        read_moments(tmp_path / "t.parquet", "y", csv=CsvFormat(";"))
+    dd = pytest.importorskip("dask.dataframe")
+    with pytest.raises(TypeError, match="csv is for files"):
+        read_moments(dd.from_pandas(table, npartitions=1), "y", csv=CsvFormat(";"))
