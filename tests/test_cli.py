@@ -835,13 +835,6 @@ def test_nobody_reads_the_output(data, arguments):
     assert done.stderr == ""
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_may_not_be_read_is_named(tmp_path):
-    (tmp_path / "locked").mkdir(mode=0)
-    done = run(tmp_path, "fit", "locked", "-t", "y", code=2)
-    assert_one_sentence(done.stderr, "^locked cannot be used: permission denied")
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """A table that takes seconds to read, and a model for it."""

@@ -120,7 +120,7 @@ class Fitted:
         kept = kept[np.argsort(-effect, kind="stable")]
         r2 = "R2" if self.fit_intercept else "R2 about zero"
         n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
-        rows = f"{n} rows" + (f" of weight {weight:.6g} in all" if weight != n else "")
+        rows = f"{n} rows" + (f" of weight {weight:.9g} in all" if weight != n else "")
         facts = {
             "variables kept": f"{len(kept)} of {len(model.coef)}",
             "alpha": f"{model.alpha:.5g} ({model.how})",

@@ -163,8 +163,6 @@ def _independent(S: Gram, prices: Array, support: Mask) -> Mask:
     if not len(inside):
         return support
     kept = inside[~spanned_by_earlier(S.block(inside, inside), _COLLINEAR)]
-    if len(kept) == len(inside):
-        return support
     # Beside near copies rounding may leave more than it should, and columns than the rank.
     while _fit(S, np.zeros(len(support)), np.sort(kept)) is None:
         kept = kept[:-1]
