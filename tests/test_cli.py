@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -182,6 +183,14 @@ def test_fit_from_moments(data, tmp_path):
         each["variable"] for each in direct["kept"]
     ]
     assert merged["alpha"] == pytest.approx(direct["alpha"], rel=1e-9)
+
+
+def test_the_numbers_of_rows_that_pandas_writes_are_no_variable(data, tmp_path):
+    pd.read_csv(data / "numbers.csv").to_csv(tmp_path / "indexed.csv")
+    options = ("-t", "price", "--criterion", "bic")
+    done = run(tmp_path, "fit", "indexed.csv", *options)
+    assert done.stderr == "Note: The first column has no name and is left out.\n"
+    assert done.stdout == run(data, "fit", "numbers.csv", *options).stdout
 
 
 def test_moments_say_when_they_hold_rows(data, tmp_path):

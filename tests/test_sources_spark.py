@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from source_data import FEATURES, assert_moments, expected, make_table
-from sparsestep import read_moments
+from sparsestep import SparseStep, read_moments
 from sparsestep.sources import DroppedRowsWarning
 from sparsestep.sources.folds import fold_numbers
 
@@ -117,3 +117,8 @@ def test_bad_values_and_columns(spark):
         read_moments(frame, "y")
     with pytest.raises(ValueError, match=r"The Spark frame has no column 'z'; it has 'x\.1'"):
         read_moments(frame, "z")
+
+
+def test_an_estimator_says_how_spark_frames_are_fitted(frame):
+    with pytest.raises(TypeError, match=r"read_moments\(frame, target\) sums it where it is"):
+        SparseStep().fit(frame, [1.0, 2.0])

@@ -33,6 +33,10 @@ def as_table(X: Any) -> tuple[Any, list[str] | None]:
     library, kind = type(X).__module__.split(".")[0], type(X).__name__
     if library == "polars" and kind == "LazyFrame":
         raise TypeError("X is a polars LazyFrame; call its collect() first.")
+    if library == "pyspark":
+        raise TypeError(
+            "X is a Spark frame; read_moments(frame, target) sums it where it is, for fit_moments."
+        )
     if library == "polars" and kind == "DataFrame":
         return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
     if library == "pyarrow" and kind in ("Table", "RecordBatch"):

@@ -70,7 +70,7 @@ def read(
     if options.target is None:
         raise BadInputError("Which column is to be explained? Name it with --target.")
     source = data[0] if len(data) == 1 else list(data)
-    features = _features(source, options)
+    features = _features(source, options, screen)
     try:
         categories: dict[str, list[str]] = {}
         if options.one_hot:
@@ -136,7 +136,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     return Reading(parts, target or "y", _named(data), None, {}, 0)
 
 
-def _features(source: str | list[str], options: TableOptions) -> list[str] | None:
+def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str] | None:
     """The columns to explain the target with; None for all others."""
     rows = open_rows(source, options.csv)
     for name in (options.target, options.weight):
@@ -154,6 +154,10 @@ def _features(source: str | list[str], options: TableOptions) -> list[str] | Non
             require_column(name, rows.names, rows.where)
     else:
         chosen = [name for name in rows.names if name not in (options.target, options.weight)]
+        if chosen[:1] == [""]:
+            # So pandas writes the numbers of the rows.
+            screen.warn("The first column has no name and is left out.")
+            del chosen[0]
     return [name for name in chosen if name not in drop]
 
 
