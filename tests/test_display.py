@@ -366,7 +366,7 @@ def test_several_targets_are_drawn_one_at_a_time(data):
     X, y = data
     model = SparseStepCV(10, cv=3).fit(X, np.column_stack([y, X[:, 0]]))
     for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        with pytest.raises(ValueError, match=r"2 targets: draw one at a time"):
+        with pytest.raises(ValueError, match=r"2 targets: fit to one of them"):
             draw(model)
     assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
     one = SparseStepCV(10, cv=3).fit(X, y[:, None])

@@ -203,6 +203,13 @@ def test_a_missing_value_of_pandas_own_kind_is_placed(dtype):
         SparseStep().fit(frame, y)
 
 
+def test_a_missing_value_of_a_target_is_placed_by_its_name():
+    X, y = table(30, 2)
+    targets = pd.DataFrame({"u": y, "v": np.where(np.arange(30) == 7, np.nan, y)})
+    with pytest.raises(ValueError, match="NaN, first in row 7 of column 'v'"):
+        SparseStep().fit(X, targets)
+
+
 def test_a_path_of_dask_collections_is_summed_where_they_are():
     X, y = table(90, 4)
     collection = da.from_array(X, chunks=(30, 4)), da.from_array(y, chunks=30)

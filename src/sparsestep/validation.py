@@ -102,7 +102,7 @@ def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
         what = "y is not numbers" if _is_numeric(X) else "X is not a table of numbers"
         return type(error)(f"{what}: {words}.")
     if words.startswith("Input y contains"):
-        return _with_place(error, y, "y", names)
+        return _with_place(error, y, "y", getattr(y, "columns", None))
     if words.startswith(("Input X contains", "Input contains")):
         return _with_place(error, X, "X", names)
     return error
@@ -142,7 +142,7 @@ def _with_place(error: Exception, values: Any, what: str, names: Any) -> Excepti
     where = f"row {row}"
     if column and (what == "X" or values.shape[1] > 1):
         name = f"column {column[0]}"
-        if names is not None and what == "X":
+        if names is not None:
             name = f"column {names[column[0]]!r}"
         where += f" of {name}"
     word = "NaN" if np.isnan(found[0]) else "infinity"

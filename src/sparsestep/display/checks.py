@@ -45,8 +45,8 @@ def one_target(path: Any) -> Any:
     if isinstance(path, list):
         if len(path) > 1:
             raise ValueError(
-                f"The estimator has {len(path)} targets: draw one at a time, with "
-                "PathDisplay.from_path(estimator.path_[0]), or fit to one."
+                f"The estimator has {len(path)} targets: fit to one of them, or draw a path alone, "
+                "with PathDisplay.from_path(estimator.path_[0])."
             )
         return path[0]
     return path
