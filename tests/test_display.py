@@ -366,8 +366,17 @@ def test_several_targets_are_drawn_one_at_a_time(data):
     X, y = data
     model = SparseStepCV(10, cv=3).fit(X, np.column_stack([y, X[:, 0]]))
     for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        with pytest.raises(ValueError, match=r"2 targets: fit to one of them"):
+        with pytest.raises(ValueError, match=r"2 targets: say which by target=0"):
             draw(model)
+        with pytest.raises(ValueError, match="target must lie between 0 and 1; got 2"):
+            draw(model, target=2)
+        assert draw(model, target=1).alpha == model.alpha_[1]
+    second = CVDisplay.from_estimator(model, target=1)
+    assert_array_equal(second.error, model.cv_mean_[1])
+    assert_array_equal(second.se, model.cv_se_[1])
+    criterion = SparseStepIC(alphas=10).fit(X, np.column_stack([y, X[:, 0]]))
+    drawn = CVDisplay.from_estimator(criterion, target=1)
+    assert_array_equal(drawn.error, criterion.criterion_path_[1])
     assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
     one = SparseStepCV(10, cv=3).fit(X, y[:, None])
     assert PathDisplay.from_estimator(one).alpha == one.alpha_[0]

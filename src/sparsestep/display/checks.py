@@ -40,16 +40,15 @@ def fitted(estimator: Any, attribute: str, advice: str) -> Any:
     return getattr(estimator, attribute)
 
 
-def one_target(path: Any) -> Any:
-    """The path of an estimator with a single target."""
-    if isinstance(path, list):
-        if len(path) > 1:
-            raise ValueError(
-                f"The estimator has {len(path)} targets: fit to one of them, or draw a path alone, "
-                "with PathDisplay.from_path(estimator.path_[0])."
-            )
-        return path[0]
-    return path
+def one_target(paths: Any, target: int | None) -> tuple[Any, int]:
+    """The path of one target of an estimator, and which target that is."""
+    paths = paths if isinstance(paths, list) else [paths]
+    if target is None and len(paths) > 1:
+        raise ValueError(f"The estimator has {len(paths)} targets: say which by target=0.")
+    which = target or 0
+    if not 0 <= which < len(paths):
+        raise ValueError(f"target must lie between 0 and {len(paths) - 1}; got {target!r}.")
+    return paths[which], which
 
 
 def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -121,13 +121,17 @@ class CVDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, target: int | None = None, ax: Axes | None = None
+    ) -> Self:
         """Draw how a fitted ``SparseStepCV`` or ``SparseStepIC`` chose its alpha.
 
         Parameters
         ----------
         estimator : SparseStepCV or SparseStepIC
             A fitted estimator.
+        target : int, optional
+            Which target, from 0, if there are several.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -147,19 +151,21 @@ class CVDisplay:
         'one SE (chosen): alpha = 7.23e+04, 3 kept'
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = one_target(fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC"))
+        paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
+        path, t = one_target(paths, target)
         alphas = np.asarray(path.alphas)
         chosen: dict[str, Any] = {"alpha": estimator.alpha_}
         se = None
         if hasattr(estimator, "cv_mean_"):
-            error, name = np.ravel(estimator.cv_mean_), "cross-validation error (MSE)"
+            error, name = np.atleast_2d(estimator.cv_mean_)[t], "cross-validation error (MSE)"
             # A single split has no standard error.
             if np.isfinite(estimator.cv_se_).all():
-                se = np.ravel(estimator.cv_se_)
+                se = np.atleast_2d(estimator.cv_se_)[t]
             chosen |= {"alpha_min": estimator.alpha_min_, "alpha_1se": estimator.alpha_1se_}
         else:
-            error, name = np.ravel(estimator.criterion_path_), estimator.criterion.upper()
-        chosen = {key: float(np.ravel(value)[0]) for key, value in chosen.items()}
+            error = np.atleast_2d(estimator.criterion_path_)[t]
+            name = estimator.criterion.upper()
+        chosen = {key: float(np.ravel(value)[t]) for key, value in chosen.items()}
         drawn = alphas != 0
         display = cls(
             alphas=alphas[drawn],

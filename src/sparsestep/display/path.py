@@ -178,6 +178,7 @@ class PathDisplay:
         cls,
         estimator: Any,
         *,
+        target: int | None = None,
         truth: ArrayLike | None = None,
         ax: Axes | None = None,
         max_labels: int = 12,
@@ -188,6 +189,8 @@ class PathDisplay:
         ----------
         estimator : SparseStepCV or SparseStepIC
             A fitted estimator.
+        target : int, optional
+            Which target, from 0, if there are several.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
         ax : matplotlib Axes, optional
@@ -211,8 +214,9 @@ class PathDisplay:
         ['bmi', 'bp', 's5']
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        path = one_target(fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC"))
-        alpha = float(np.ravel(estimator.alpha_)[0])
+        paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
+        path, t = one_target(paths, target)
+        alpha = float(np.ravel(estimator.alpha_)[t])
         return cls.from_path(path, alpha=alpha, truth=truth, ax=ax, max_labels=max_labels)
 
     def plot(
