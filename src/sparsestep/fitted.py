@@ -175,7 +175,11 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
             )
         point = _point(fits, 0, int(index[0]))
-        models.append(_model(moments, t, point, f"{size} variables asked for", settings, rows))
+        models.append(
+            _model(
+                moments, t, point, f"{size} variable{'s' * (size != 1)} asked for", settings, rows
+            )
+        )
         n_iter = max(n_iter, fits.n_iter)
     return _fitted(moments, models, n_iter, settings)
 
