@@ -164,19 +164,25 @@ def _independent(S: Gram, prices: Array, support: Mask) -> Mask:
         return support
     kept = inside[~spanned_by_earlier(S.block(inside, inside), _COLLINEAR)]
     # Beside near copies rounding may leave more than it should, and columns than the rank.
-    while _fit(S, np.zeros(len(support)), np.sort(kept)) is None:
+    while len(kept) and _factor(S, np.sort(kept)) is None:
         kept = kept[:-1]
     out = np.zeros_like(support)
     out[kept] = True
     return out
 
 
+def _factor(S: Gram, inside: Index) -> Array | None:
+    """Cholesky's factor of the Gram matrix of some columns, if it has one."""
+    factor, failed = lapack.dpotrf(S.block(inside, inside), lower=True, clean=True)
+    return None if failed else np.asarray(factor)
+
+
 def _fit(S: Gram, q: Array, inside: Index) -> tuple[Array, Array] | None:
     """Least squares on some columns, and the inverse of their Gram matrix, if it has one."""
     if not len(inside):
         return np.zeros(0), np.zeros((0, 0))
-    factor, failed = lapack.dpotrf(S.block(inside, inside), lower=True, clean=True)
-    if failed:
+    factor = _factor(S, inside)
+    if factor is None:
         return None
     V: Array = lapack.dpotri(factor, lower=True)[0]
     V += np.tril(V, -1).T

@@ -70,7 +70,7 @@ sparsestep predict model.json "new/*.parquet" -o all.parquet --keep id
 
 Moments are the means and the sums of squares and products of the columns, all that a fit needs.
 Those of several tables merge without loss. A file is as large for a trillion rows as for a
-thousand. Of no more rows than columns it holds the rows themselves, and a note says so.
+thousand. Of fewer rows than columns it holds the rows themselves, and a note says so.
 
 ```
 sparsestep moments patients.csv --target progression -o site-1.npz

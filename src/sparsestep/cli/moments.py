@@ -66,10 +66,10 @@ def moments(
     )
     holding = [file for part, file in zip(reading.parts, files, strict=True) if part.is_thin]
     if holding:
+        which = f"{holding[0]} holds" if len(holding) == 1 else f"{len(holding)} of the files hold"
         screen.warn(
-            f"{holding[0]} holds the rows themselves, as they are no more than the columns"
-            + (f", and so do {len(holding) - 1} other files" if len(holding) > 1 else "")
-            + ": do not hand it on where rows may not be shared."
+            f"{which} the rows themselves, which are fewer than the columns: nothing to hand on "
+            "where rows may not be shared."
         )
     screen.say(f"Moments: {files[0]}" + (f" to {files[-1].name}" if folds is not None else ""))
     screen.json(

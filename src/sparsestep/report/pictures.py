@@ -90,6 +90,7 @@ class PathPicture:
         named = order if len(order) <= MOST_NAMED else main[:MOST_NAMED]
         styles = {j: _colour(rank) for rank, j in enumerate(main[:MOST_NAMED])}
         drawn = list(order[:MOST_LINES])
+        labels = _labels([(names[j], float(y[j, -1]), styles.get(j, "grey")) for j in named])
         return cls(
             height=int(PATH_HEIGHT),
             lines=[
@@ -101,7 +102,7 @@ class PathPicture:
                 # The last one drawn lies on top.
                 for j in reversed(drawn)
             ],
-            labels=_labels([(names[j], float(y[j, -1]), styles.get(j, "grey")) for j in named]),
+            labels=labels,
             alphas=axis.marks(),
             effects=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(6)],
             counts=_counts(axis, n_nonzero),
@@ -109,7 +110,7 @@ class PathPicture:
             chosen=axis.percent(chosen),
             cut=cut,
             n_left_out=len(order) - len(drawn),
-            gutter=34 + round(6.6 * max(map(len, plain(names[j] for j in named)), default=0)),
+            gutter=34 + round(6.6 * max((len(label.name) for label in labels), default=0)),
             scale=scale,
             styles=styles,
         )

@@ -135,22 +135,22 @@ def read_moments(
     folds, seed = folds_and_seed(folds, seed)
     load("pyarrow")
     moments_of: Any
-    more: dict[str, Any] = {"categories": categories, "csv": csv}
-    if comes_from(source, "dask", "dask_expr", "pyspark"):
-        if categories:
-            raise TypeError(
-                "Categories are for files and frames in memory; encode the columns of Dask and "
-                "Spark frames by their own means."
-            )
-        if csv:
-            raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-        more = {}
+    more: dict[str, Any] = {}
     if comes_from(source, "dask", "dask_expr"):
         from sparsestep.sources.dask import moments_of
     elif comes_from(source, "pyspark"):
         from sparsestep.sources.spark import moments_of
     else:
         from sparsestep.sources.arrow import moments_of
+
+        more = {"categories": categories, "csv": csv}
+    if categories and not more:
+        raise TypeError(
+            "Categories are for files and frames in memory; encode the columns of Dask and Spark "
+            "frames by their own means."
+        )
+    if csv and not more:
+        raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
     found: Moments | list[Moments] = moments_of(
         source,
         target,
