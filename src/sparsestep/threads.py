@@ -8,7 +8,7 @@ from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 __all__ = ["blas_threads", "one_blas_thread", "parallel_map", "side_by_side"]
 
@@ -27,7 +27,7 @@ _limit: Any = None
 @cache
 def blas() -> Any:
     """Handle on the threads of NumPy's linear algebra."""
-    return ThreadpoolController().select(user_api="blas")
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
 
 
 def blas_threads() -> int:
@@ -45,15 +45,33 @@ def one_blas_thread() -> Iterator[None]:
     global _limit_users, _limit
     with _limit_lock:
         if _limit_users == 0:
-            _limit = blas().limit(limits=1)
+            with _in_control():
+                _limit = blas().limit(limits=1)
         _limit_users += 1
     try:
         yield
     finally:
         with _limit_lock:
             _limit_users -= 1
-            if _limit_users == 0:
-                _limit.restore_original_limits()
+            # Whoever set another number since then wants that one.
+            if _limit_users == 0 and blas_threads() == 1:
+                with _in_control():
+                    _limit.restore_original_limits()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread set the number of threads of linear algebra, and any other after it.
+
+    From its version 3.8 on threadpoolctl listens only to the thread that set it first. That would
+    keep one that comes later from setting it, and us from lifting our limit in another thread.
+    """
+    let_go = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if let_go:
+        let_go(force=True)
+    yield
+    if let_go:
+        let_go(force=True)
 
 
 @contextmanager
