@@ -10,9 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rows import table
 from sparsestep import SparseStep, SparseStepCV, sparsestep_path
-from sparsestep.polish import polish_support
+from sparsestep.polish import polish_path
 
 SUBSETS = [list(s) for k in range(10) for s in combinations(range(9), k)]
+
+
+def polish(S, q, prices, support):
+    """One support polished by itself, from least squares on it."""
+    inside = np.flatnonzero((support | (prices == 0)) & np.isfinite(prices))
+    coef = np.zeros((1, len(q)))
+    coef[0, inside] = np.linalg.pinv(S[np.ix_(inside, inside)], hermitian=True) @ q[inside]
+    return polish_path(S, q, prices[np.newaxis], coef)[0]
 
 
 def rss_of(S, q, yty, support):
@@ -72,7 +80,7 @@ def test_no_move_improves_the_result(seed, correlation, log_alpha, start, data):
     factors = st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.0, np.inf]), min_size=7, max_size=7)
     prices = 2.0**log_alpha * np.array(data.draw(factors))
     support = np.array([start >> j & 1 for j in range(7)], dtype=bool)
-    coef = polish_support(S, q, prices, support)
+    coef = polish(S, q, prices, support)
     kept = coef != 0
     assert np.all(kept[prices == 0]) and not np.any(kept[np.isinf(prices)])
     assert_allclose(S[kept] @ coef, q[kept], atol=1e-9 * np.abs(q).max())
@@ -91,7 +99,7 @@ def test_no_move_improves_the_result(seed, correlation, log_alpha, start, data):
 def test_columns_that_depend_on_others_do_not_stay(seed, log_alpha, start):
     S, q, yty = centred(6, 10, seed, 0.3)  # rank 5
     prices = np.full(10, 2.0**log_alpha)
-    coef = polish_support(S, q, prices, np.array([start >> j & 1 for j in range(10)], dtype=bool))
+    coef = polish(S, q, prices, np.array([start >> j & 1 for j in range(10)], dtype=bool))
     kept = coef != 0
     assert kept.sum() <= 5
     inside = np.flatnonzero(kept)
@@ -103,11 +111,31 @@ def test_columns_that_depend_on_others_do_not_stay(seed, log_alpha, start):
         assert loss >= prices[i] - 1e-9 * yty
 
 
+@given(
+    seed=st.integers(0, 10**6),
+    correlation=st.sampled_from([0.0, 0.9]),
+    factors=st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.0, 1.0, np.inf]), min_size=8, max_size=8),
+    alike=st.booleans(),
+)
+def test_what_one_alpha_taught_does_not_change_the_next(seed, correlation, factors, alike):
+    S, q, _ = centred(30, 8, seed, correlation)
+    factor = np.array(factors)
+    if alike:
+        factor[factor == 0.5] = 1.0
+    rng = np.random.default_rng(seed)
+    alphas = np.append(2.0 ** rng.uniform(-3, 6, 9), [1e-300, 0.0, 1e300, 1.0])
+    prices = alphas[:, np.newaxis] * np.where(np.isinf(factor), 0.0, factor)
+    prices[:, np.isinf(factor)] = np.inf
+    starts = rng.standard_normal(prices.shape) * (rng.random(prices.shape) < 0.4)
+    together = polish_path(S, q, prices, starts)
+    for k in range(len(prices)):
+        assert_array_equal(together[k], polish_path(S, q, prices[k : k + 1], starts[k : k + 1])[0])
+
+
 def test_nothing_to_polish():
-    assert_array_equal(polish_support(np.zeros((2, 2)), np.zeros(2), np.ones(2), [True, False]), 0)
-    assert polish_support(np.zeros((0, 0)), np.zeros(0), np.ones(0), np.zeros(0, bool)).shape == (
-        0,
-    )
+    start = np.array([True, False])
+    assert_array_equal(polish(np.zeros((2, 2)), np.zeros(2), np.ones(2), start), 0)
+    assert polish(np.zeros((0, 0)), np.zeros(0), np.ones(0), start[:0]).shape == (0,)
 
 
 @settings(max_examples=20)
@@ -119,6 +147,37 @@ def test_on_the_rows_the_objective_never_rises(seed, correlation):
     before = plain.rss + plain.alphas * plain.n_nonzero
     after = polished.rss + polished.alphas * polished.n_nonzero
     assert np.all(after <= before * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("distance", [1e-4, 3e-6, 1e-6, 1e-7])
+def test_columns_too_alike_to_search_among_are_not_lost(distance):
+    rng = np.random.default_rng(int(1 / distance))
+    x, z, other = rng.standard_normal((3, 100))
+    X, y = np.column_stack([x, x + distance * z, other]), z + 0.1 * rng.standard_normal(100)
+
+    def objective(polish):
+        model = SparseStep(1.0, polish=polish).fit(X, y)
+        return np.sum((y - model.predict(X)) ** 2) + np.count_nonzero(model.coef_)
+
+    assert objective("swap") <= objective(None) * (1 + 1e-6)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    correlation=st.sampled_from([0.0, 0.5, 0.99]),
+    log_alpha=st.floats(-3, 6),
+)
+def test_no_swap_is_overlooked(seed, correlation, log_alpha):
+    S, q, yty = centred(60, 20, seed, correlation)
+    alpha = 2.0**log_alpha
+    coef = polish(S, q, np.full(20, alpha), np.random.default_rng(seed).random(20) < 0.3)
+    reached = yty - q @ coef
+    inside, outside = np.flatnonzero(coef), np.flatnonzero(coef == 0)
+    for i in inside:
+        for j in outside:
+            other = coef != 0
+            other[[i, j]] ^= True
+            assert rss_of(S, q, yty, other) >= reached - 1e-9 * yty
 
 
 def test_is_off_by_default_and_used_in_every_fold():

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from designs import design
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.equations import RowEquations, copies_among_rows
-from sparsestep.polish import RowGram, polish_support
+from sparsestep.polish import RowGram, polish_path
 from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
 from sparsestep.schedule import Schedule
 from sparsestep.wide import solve_wide
@@ -290,10 +290,10 @@ def test_cross_validation_on_thin_folds_is_fitting_and_predicting():
 @settings(max_examples=20)
 def test_polishing_needs_no_matrix(seed, price):
     A, y = wide_problem("ar1", 12, 25, seed)
-    prices = np.full(25, largest_drop(A, y) * 10.0**price)
-    start = np.random.default_rng(seed).random(25) < 0.2
-    by_rows = polish_support(RowGram(A), A.T @ y, prices, start)
-    by_matrix = polish_support(A.T @ A, A.T @ y, prices, start)
+    prices = np.full((1, 25), largest_drop(A, y) * 10.0**price)
+    start = 1.0 * (np.random.default_rng(seed).random((1, 25)) < 0.2)
+    by_rows = polish_path(RowGram(A), A.T @ y, prices, start)
+    by_matrix = polish_path(A.T @ A, A.T @ y, prices, start)
     assert_array_equal(by_rows != 0, by_matrix != 0)
     assert_allclose(by_rows, by_matrix, rtol=1e-6, atol=1e-12)
 

@@ -59,7 +59,7 @@ _SETTINGS = """fit_intercept : bool, default=True
         Smaller coefficients are set to zero at the end, in standardized units if `standardize`.
     polish : {None, "swap"}, default=None
         "swap" adds, drops and swaps variables after the fit while the exact objective
-        ``||y - Xb||^2 + alpha * (number kept)`` falls; it takes ten to thirty times as long
+        ``||y - Xb||^2 + alpha * (number kept)`` falls; it takes two to fifteen times as long
         as all fits together. None is the paper's method.
     solver : {"auto", "reference"}, default="auto"
         "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude

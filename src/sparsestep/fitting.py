@@ -20,7 +20,7 @@ from sparsestep.equations import (
 )
 from sparsestep.grid import alpha_grid, every_size
 from sparsestep.moments import Moments
-from sparsestep.polish import RowGram, polish_support
+from sparsestep.polish import RowGram, polish_path
 from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
 from sparsestep.schedule import Schedule
 from sparsestep.threads import one_blas_thread
@@ -224,11 +224,11 @@ def _polished(equations: NormalEquations | RowEquations, coefs: Array, settings:
     out = np.empty_like(coefs)
     for t, q in enumerate(equations.q / length):
         size = np.abs(q).max(initial=0.0) or 1.0
-        for r, alpha in enumerate(equations.alphas[t]):
-            with np.errstate(over="ignore"):
-                prices = np.where(np.isinf(factor), np.inf, alpha / size / size * finite)
-            found = polish_support(S, q / size, prices, coefs[t, r] != 0)
-            out[t, r] = found * (size / length)
+        with np.errstate(over="ignore"):
+            prices = (equations.alphas[t] / size / size)[:, np.newaxis] * finite
+        prices[:, np.isinf(factor)] = np.inf
+        units = size / length
+        out[t] = polish_path(S, q / size, prices, coefs[t] / units) * units
     return out
 
 
