@@ -150,6 +150,20 @@ def test_where_the_last_width_still_shows_the_answer_is_the_loops():
 # --- what is said where digits are gone -----------------------------------------------------------
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-6])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_what_epsilon_cut_is_not_made_up_for(offset, alpha):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    X[:, 1] += X[:, 0]
+    y = X @ [1.0, 0.25, 0.0, -0.8] + 0.1 * rng.standard_normal(200)
+    found, literal = (
+        SparseStep(alpha, epsilon=0.3, solver=solver).fit(X + offset, y)
+        for solver in ("auto", "reference")
+    )
+    assert_allclose(found.coef_, literal.coef_, rtol=1e-8)
+
+
 def test_lost_digits_are_reported_with_the_condition_number():
     X, y = REGRESSIONS["Filip"].arrays()
     moments = Moments.from_data(X, y)

@@ -90,12 +90,21 @@ def _is_least_squares(
 ) -> bool:
     """Whether the penalty at the last width of the loop moves no coefficient to speak of.
 
-    It moves them by ``S^-1 D b`` with ``d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2``. The literal
-    loop is left as it is.
+    It moves them by ``S^-1 D b`` with ``d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2``; and so do
+    coefficients that were set to zero at the end though they explain something. The literal loop is
+    left as it is.
     """
     if settings.solver == "reference":
         return False
     coef, _, alpha = point
+    if known.rcond > 0:
+        right = moments.xty[known.inside]
+        if not settings.fit_intercept:
+            right = right + moments.weight_sum * moments.mean_x[known.inside] * moments.mean_y
+        away = np.abs(known.solve(right) - coef[known.inside]) * known.length
+        allowed = max(_VISIBLE, 100 * known.error * (1.0 + known.offset))
+        if np.any(away > allowed * np.max(np.abs(coef[known.inside]) * known.length)):
+            return False
     if settings.polish is not None or alpha == 0:
         return True
     units = Units.of(
