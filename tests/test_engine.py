@@ -149,6 +149,21 @@ def test_where_the_engine_was_not_the_literal_loop(
         assert compare(S, q, [alpha], found, **vars(schedule)) == 0
 
 
+@pytest.mark.parametrize(("least", "dependent"), [(3e-6, False), (3e-5, True)])
+def test_small_effects_at_the_last_gamma_cost_no_literal_loop(least, dependent, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = np.linalg.qr(rng.standard_normal((200, 40)))[0]
+    if dependent:
+        X[:, 39] = X[:, :5].sum(axis=1)
+    b = np.append(rng.uniform(0.1, 1.0, 34), np.full(5, least))
+    q = X.T @ (X[:, :39] @ b)
+    alphas = least**2 * np.array([0.1, 0.2, 0.3])
+    monkeypatch.setattr("sparsestep.engine._literally", None)
+    found = engine(X.T @ X, q, alphas)
+    assert np.all(np.count_nonzero(found, axis=-1) == 39)
+    assert compare(X.T @ X, q, alphas, found) == 0
+
+
 def test_an_unpenalized_column_without_effect_costs_no_literal_loop(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 6))

@@ -61,6 +61,8 @@ _TINY, _FEW = 32, 3
 _DEPENDENT = 1e-12
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
+# Where the end of the loop shows, the steps at so many gammas are taken from least squares.
+_LAST = 3
 # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
 _IGNORED: dict[str, Any] = {"over": "ignore", "invalid": "ignore", "divide": "ignore"}
 
@@ -349,6 +351,7 @@ class _End:
     at: Index
     support: Mask
     b: Array
+    tau: Array  # what those that are in leave of each column, or what all others do
 
 
 def _anneal(
@@ -363,6 +366,7 @@ def _anneal(
         at=np.zeros(len(rows.slot), dtype=np.intp),
         support=np.zeros(rows.ols.shape, dtype=bool),
         b=np.zeros(rows.ols.shape),
+        tau=family.tau[rows.gram],
     )
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     rounding = np.finfo(dtype).eps
@@ -447,6 +451,8 @@ def _anneal(
         if out.any():
             which = rows.slot[out]
             end.at[which], end.support[which], end.b[which] = rows.at[out], stays[out], rows.b[out]
+            if beside is not None:
+                end.tau[which] = beside.left[out]
             rows = rows.take(~out)
             beside = beside and beside.take(~out)
         rows.at = rows.at + 1
@@ -534,7 +540,7 @@ def _finish(
 
     The answer is least squares on the support, and a decision stands if that keeps each coefficient
     that is out below the gamma it was decided at, and each that is in above. Where the last gamma
-    is not yet nil beside the coefficients, the loop's last step is taken from there.
+    is not yet nil beside the coefficients, the loop's last steps are taken from there.
     """
     support = end.support
     rows.b = _on_supports(family, rows, support)
@@ -544,7 +550,7 @@ def _finish(
     b2 = rows.b**2
     away = np.abs(end.b - rows.b)
     leaves = b2 < 0.25 * rules.in_ratio**2 * width
-    tau = family.tau[rows.gram]
+    tau = end.tau
     weighs = rows.alpha * width > 0.3 * tau * (b2 + width) ** 2
     leaves |= weighs & (away > 0.5 * np.abs(rows.b))
     # Too near the end, the loop does not get from where it is to least squares.
@@ -553,25 +559,57 @@ def _finish(
     contradicted = np.where(support, leaves, _returns(residual, width, rows.alpha, rules))
 
     last = gammas[-1] ** 2 * rows.unit
+    if not family.well_conditioned:
+        # Columns that are out may stand in for those that are in as far as their penalty lets them.
+        crest = np.where(rows.alpha > 0, rows.alpha / last, np.inf)
+        tau = np.minimum(tau, crest.min(axis=1, keepdims=True, initial=np.inf))
+        # The penalties of these push them, which the residual of least squares does not show.
+        push = np.where(support, rows.alpha * last / (b2 * np.sqrt(b2)), 0.0)
+        residual += schedule.gamma_step**2 * push.max(axis=1, keepdims=True, initial=0.0)
     pull = rows.alpha * last / (b2 * b2 * tau)
     before, dead = _dead(residual, rows, end, gammas, schedule, rules)
     # Those that are out may show, or move those that are in by more than the digits promised.
     least = np.where(rows.b != 0, np.abs(rows.b), np.inf).min(axis=1, initial=np.inf)
-    felt = (tau.min(axis=1, initial=1.0) * least)[:, np.newaxis]
+    felt = (np.where(support, tau, 1.0).min(axis=1, initial=1.0) * least)[:, np.newaxis]
     shows = dead * back[rows.slot] > 0.5 * schedule.epsilon
     visible = np.where(support, pull > 1e-10, shows | (dead > 1e-10 * felt))
-    # The step taken below makes light of what they are before it, as of the pull on those in.
+    visible &= rows.alpha > 0
+    # One step, the last, makes light of what they are before it, as of the pull on those in.
     off = 2 * before**2 / last
     off = np.where(shows, off > 2e-9, off * dead > 1e-9 * felt)
-    pull *= schedule.gamma_step**2 if schedule.t_max == 1 else 1.0
-    contradicted |= visible & np.where(support, pull > 1e-5, off)
-    penalized = rows.alpha > 0
-    doubtful: Mask = np.any(penalized & contradicted, axis=1)
-    more = np.flatnonzero((penalized & visible).any(axis=1) & ~doubtful)
-    if len(more):
-        rows.b[more] = _last_step(family, rows.take(more), force[more], last[more])
-        doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
+    of_first = pull * (schedule.gamma_step**2 if schedule.t_max == 1 else 1.0)
+    far = np.any(visible & np.where(support, of_first > 1e-5, off), axis=1)
+    doubtful: Mask = np.any((rows.alpha > 0) & contradicted, axis=1)
+    ratio = dead / np.sqrt(last)
+    forgets = _forgets(
+        np.where(visible & support, pull, 0.0).max(axis=1, initial=0.0),
+        np.where(visible & ~support, ratio, 0.0).max(axis=1, initial=0.0),
+        schedule,
+    )
+    doubtful |= far & ~(forgets & (end.at < len(gammas) - _LAST))
+    for widths, steps, which in (
+        (gammas[-1:], 1, visible.any(axis=1) & ~far),
+        (gammas[-_LAST:], schedule.t_max, far),
+    ):
+        more = np.flatnonzero(which & ~doubtful)
+        if len(more):
+            rows.b[more] = _last_steps(family, rows.take(more), force[more], widths, steps)
+            doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
     return doubtful
+
+
+def _forgets(pull: Array, ratio: Array, schedule: Schedule) -> Mask:
+    """Whether the steps at the last gammas, from least squares on, end where the loop does.
+
+    What a step makes of an error is at most 4 times the pull on a coefficient that is in, and
+    4 times the square of its ratio to gamma for one that is out; a gamma earlier both are larger.
+    """
+    earlier = schedule.gamma_step ** np.arange(_LAST)[:, np.newaxis]
+    inside = 4 * pull * earlier**2
+    first = np.maximum(inside, 4 * (schedule.gamma_step**2 * ratio * earlier) ** 2)
+    later = np.maximum(inside, 4 * (ratio * earlier) ** 2)
+    left = np.prod(first * later ** (schedule.t_max - 1), axis=0)
+    return np.asarray((first[-1] < 1) & (first[-1] * left < 1e-10))
 
 
 def _dead(
@@ -615,21 +653,26 @@ def _on_supports(family: GramFamily, rows: _Rows, support: Mask) -> Array:
     return np.asarray(solved[of_distinct])
 
 
-def _last_step(family: GramFamily, rows: _Rows, force: Array, width: Array) -> Array:
-    """What the loop's step at its last gamma makes of coefficients already settled.
+def _last_steps(family: GramFamily, rows: _Rows, force: Array, gammas: Array, steps: int) -> Array:
+    """What the loop's steps at its last gammas make of coefficients already settled.
 
     Those that are out are held near zero by the `force` that the others leave to them.
     """
-    d = rows.alpha * width / (rows.b**2 + width) ** 2
-    guess = np.where(rows.b == 0, force / (1.0 + d), rows.b)
-    size = np.abs(guess)
-    # Coefficients next to nothing need not be right to as many digits.
-    least = 1e-8 * size.max(axis=1, keepdims=True, initial=1e-300)
-    weight = 1e10 / np.where(rows.b == 0, np.maximum(size, 1e-300), np.maximum(size, least))
+    inside = rows.b != 0
     tau = family.tau[rows.gram]
-    kept = tau / (tau + d)
-    stubborn = np.zeros(len(size), dtype=bool)
-    b, _ = family.solve(
-        rows.gram, d, kept, rows.q, rows.of, rows.ols, guess / kept, weight, stubborn
-    )
+    b = rows.b
+    for gamma in gammas:
+        width = gamma**2 * rows.unit
+        for _ in range(steps):
+            d = rows.alpha * width / (b**2 + width) ** 2
+            guess = np.where(inside, b, force / (1.0 + d))
+            size = np.abs(guess)
+            # Coefficients next to nothing need not be right to as many digits.
+            least = 1e-8 * size.max(axis=1, keepdims=True, initial=1e-300)
+            weight = 1e10 / np.where(inside, np.maximum(size, least), np.maximum(size, 1e-300))
+            kept = tau / (tau + d)
+            stubborn = np.zeros(len(size), dtype=bool)
+            b, _ = family.solve(
+                rows.gram, d, kept, rows.q, rows.of, rows.ols, guess / kept, weight, stubborn
+            )
     return b
