@@ -10,7 +10,7 @@ from sparsestep.sources.checks import (
     comes_from,
     folds_and_seed,
     load,
-    require_column,
+    require_columns,
 )
 from sparsestep.sources.csv_format import CsvFormat
 
@@ -210,6 +210,5 @@ def read_categories(
     from sparsestep.sources.one_hot import categories_of
 
     rows = open_rows(source, csv)
-    for name in columns or ():
-        require_column(name, rows.names, rows.where)
+    require_columns(columns or (), rows.names, rows.where)
     return categories_of(rows, list(rows.names if columns is None else columns))
