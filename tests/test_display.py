@@ -6,6 +6,7 @@ from itertools import combinations
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -353,6 +354,21 @@ def test_cv_draws_a_criterion(data):
     assert display.ax_.get_ylabel() == "EBIC"
     assert list(display.marks_) == ["chosen"] and display.band_ is None
     assert_array_equal(display.line_.get_ydata(), model.criterion_path_)
+
+
+def test_a_target_is_drawn_by_name(data):
+    X, y = data
+    both = pd.DataFrame({"wage": y, "$age": X[:, 0]})
+    model = SparseStepCV(10, cv=3).fit(X, both)
+    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
+        display = draw(model, target="$age")
+        assert display.alpha == model.alpha_[1]
+        assert display.ax_.get_title() == "$age" and not display.ax_.title.get_parse_math()
+        with pytest.raises(ValueError, match=r"2 targets: say which by target=0, or target='wage'"):
+            draw(model)
+        with pytest.raises(ValueError, match="target 'age' is not the name of one of 'wage'"):
+            draw(model, target="age")
+        assert draw(SparseStepCV(10, cv=3).fit(X, both["wage"])).ax_.get_title() == ""
 
 
 def test_cv_of_a_single_split_has_no_band(data):

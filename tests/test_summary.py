@@ -151,7 +151,7 @@ def test_each_target_has_its_summary():
     both = SparseStep(alpha=5.0).fit(X, np.column_stack([y, X[:, 1] - y]))
     for t in range(2):
         alone = SparseStep(alpha=5.0).fit(X, [y, X[:, 1] - y][t])
-        assert str(both.summary(target=t)) == str(alone.summary())
+        assert str(both.summary(target=t)) == f"target          y{t}\n{alone.summary()}"
     with pytest.raises(ValueError, match="target must lie between 0 and 1; got 2"):
         both.summary(target=2)
     with pytest.raises(ValueError, match="level must lie between 0 and 1; got 95"):

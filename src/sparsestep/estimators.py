@@ -19,6 +19,7 @@ from sparsestep.moments import Moments, leave_one_out
 from sparsestep.path import Path, fit_path
 from sparsestep.schedule import Schedule
 from sparsestep.selection import CRITERIA
+from sparsestep.sources.checks import target_names
 from sparsestep.sources.dask import is_dask
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
@@ -107,7 +108,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
             array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; each column gets a model of its own.
+            Targets; each column gets a model of its own. The names of a frame or series are kept.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. A weight of k equals k copies of the row.
 
@@ -117,8 +118,10 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
+        targets = target_names(y)
         X, y, weight = self._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=self._names())
+        moments = moments._with_target_names(targets)
         self._show(self._chosen(moments, Table(X, y, weight, None)))
         return self
 
@@ -159,7 +162,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         X = self._rows(X)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
-    def summary(self, *, level: float = 0.95, target: int = 0) -> Summary:
+    def summary(self, *, level: float = 0.95, target: int | str = 0) -> Summary:
         """The model as a table: variables kept, coefficients, standard errors, intervals.
 
         Parameters
@@ -167,8 +170,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         level : float, default=0.95
             Level of the intervals. They hold for the selected variables as if these had been chosen
             beforehand.
-        target : int, default=0
-            Which target, if there are several.
+        target : int or str, default=0
+            Which target, if there are several: its number, from 0, or its name.
 
         Returns
         -------
@@ -506,7 +509,8 @@ class SparseStepCV(_SparseStepBase):
             Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
             array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; each column gets a model, and an alpha, of its own.
+            Targets; each column gets a model, and an alpha, of its own. The names of a frame or
+            series are kept.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, in the fits and in the errors. A weight of k equals k copies of the
             row.
@@ -520,9 +524,11 @@ class SparseStepCV(_SparseStepBase):
         if is_dask(X):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
+        targets = target_names(y)
         X, y, weight = self._validated(X, y, sample_weight)
         splits = self._splits(X, y, groups)
         whole, train, valid = split_moments(X, y, weight, splits, self._names())
+        whole = whole._with_target_names(targets)
         self._cross_validate(whole, train, valid, Table(X, y, weight, None))
         return self
 

@@ -101,19 +101,32 @@ class Fitted:
     """The models of all targets, and what to remember of their data."""
 
     targets: tuple[TargetModel, ...]
+    target_names: tuple[str, ...]
     fingerprint: Fingerprint
     n_iter: int
     fit_intercept: bool
 
-    def summary(self, names: Sequence[str], *, level: float, target: int) -> Summary:
+    def target_index(self, target: int | str) -> int:
+        """Which target a number or a name stands for."""
+        count = len(self.targets)
+        if isinstance(target, str):
+            if self.target_names.count(target) == 1:
+                return self.target_names.index(target)
+            shown = ", ".join(repr(name) for name in self.target_names[:5])
+            more = f" and {count - 5} more" if count > 5 else ""
+            raise ValueError(f"target {target!r} is not the name of one of {shown}{more}.")
+        if isinstance(target, bool) or not isinstance(target, int | np.integer):
+            raise ValueError(f"target must be the number or name of a target; got {target!r}.")
+        if not 0 <= target < count:
+            raise ValueError(f"target must lie between 0 and {count - 1}; got {target!r}.")
+        return int(target)
+
+    def summary(self, names: Sequence[str], *, level: float, target: int | str) -> Summary:
         """The model of one target as a table; the columns have these names."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
-        if not 0 <= target < len(self.targets):
-            raise ValueError(
-                f"target must lie between 0 and {len(self.targets) - 1}; got {target!r}."
-            )
-        model = self.targets[target]
+        which = self.target_index(target)
+        model = self.targets[which]
         low, high = t_interval(model.coef, model.standard_error, model.free, level)
         kept = np.flatnonzero(model.coef)
         effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
@@ -122,6 +135,7 @@ class Fitted:
         n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
         rows = f"{n} rows" + (f" of weight {weight:.9g} in all" if weight != n else "")
         facts = {
+            **({"target": self.target_names[which]} if len(self.targets) > 1 else {}),
             "variables kept": f"{len(kept)} of {len(model.coef)}",
             "alpha": f"{model.alpha:.5g} ({model.how})",
             **model.facts,
@@ -169,7 +183,8 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         sizes = fits.n_nonzero[0]
         index = np.flatnonzero(sizes == size)
         if not len(index):
-            of_target = f" of target {t}" if np.size(moments.mean_y) > 1 else ""
+            names = _target_names(moments)
+            of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
                 f"No alpha was found that keeps exactly n_nonzero={size} variables{of_target}; "
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
@@ -320,4 +335,16 @@ def _fitted(
     moments: Moments, models: Sequence[TargetModel], n_iter: int, settings: Settings
 ) -> Fitted:
     """All models, and the fingerprint of their data."""
-    return Fitted(tuple(models), Fingerprint.of(moments), n_iter, settings.fit_intercept)
+    return Fitted(
+        tuple(models),
+        _target_names(moments),
+        Fingerprint.of(moments),
+        n_iter,
+        settings.fit_intercept,
+    )
+
+
+def _target_names(moments: Moments) -> tuple[str, ...]:
+    """What the targets are called; made up if that is not known."""
+    count = np.size(moments.mean_y)
+    return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))

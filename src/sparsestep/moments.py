@@ -287,7 +287,7 @@ class Moments:
 
     @property
     def target_names(self) -> tuple[str, ...] | None:
-        """Names of the targets where the data were read by name, as `read_moments` does."""
+        """Names of the targets where they are known, as to `read_moments`."""
         return self._sums.target_names
 
     @property
@@ -349,7 +349,7 @@ class Moments:
         thin = ", thin" if self.is_thin else ""
         return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
 
-    def _with_target_names(self, names: tuple[str, ...]) -> "Moments":
+    def _with_target_names(self, names: tuple[str, ...] | None) -> "Moments":
         """The same moments, which know what their targets are called."""
         return self._make(replace(self._sums, target_names=names))
 

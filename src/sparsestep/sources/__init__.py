@@ -13,6 +13,7 @@ from sparsestep.sources.checks import (
     require_columns,
 )
 from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.merging import with_targets
 
 __all__ = ["CsvFormat", "DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
 
@@ -162,9 +163,7 @@ def read_moments(
         drop_missing=drop_missing,
         **more,
     )
-    if isinstance(found, Moments):
-        return found._with_target_names((target,))
-    return [part._with_target_names((target,)) for part in found]
+    return with_targets(found, (target,))
 
 
 def read_categories(

@@ -19,6 +19,7 @@ __all__ = [
     "load",
     "require_columns",
     "sentence",
+    "target_names",
 ]
 
 
@@ -132,6 +133,20 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
     if isinstance(seed, bool) or not isinstance(seed, whole) or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {seed!r}.")
     return None if folds is None else int(folds), int(seed)
+
+
+def target_names(y: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a frame, or of a series; None unless all are texts."""
+    if hasattr(y, "column_names"):
+        names = tuple(y.column_names)
+    elif hasattr(y, "columns"):
+        names = tuple(y.columns)
+    elif hasattr(y, "to_frame"):
+        # Unlike the name of a Dask array, that of a series means something.
+        names = (y.name,)
+    else:
+        return None
+    return names if all(isinstance(name, str) and name for name in names) else None
 
 
 def comes_from(value: Any, *packages: str) -> bool:
