@@ -28,6 +28,7 @@ from sparsestep import (
     SparseStepIC,
     sparsestep_path,
 )
+from sparsestep.display import annealing
 from sparsestep.display.labels import plain, spread
 from sparsestep.reference import sparsestep_reference
 
@@ -436,6 +437,21 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
     assert_apart(display)
 
 
+def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
+    monkeypatch.setattr(annealing, "sparsestep_reference", None)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 300))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=20)
+    model = SparseStep(alpha=5.0).fit(X, y)
+    display = AnnealingDisplay.from_estimator(model, X, y)
+    kept = np.flatnonzero(model.coef_)
+    assert sorted(display.lines_) == kept.tolist()
+    standardized = model.coef_[kept] * X[:, kept].std(axis=0) / y.std()
+    assert_allclose(display.coefs[kept, -1], standardized, rtol=1e-6)
+    assert len(display.dropped_.get_segments()) == 200
+    assert display.labels_[-1].get_text() == f"{300 - len(kept)} dropped"
+
+
 def test_annealing_does_not_depend_on_units(data):
     X, y = data
     scale = np.array([1e3, 1.0, 1e-4, 7.0, 1.0, 1e5])
@@ -485,6 +501,8 @@ def test_annealing_of_nothing_kept_and_nothing_dropped(data):
     assert nothing.lines_ == {} and [t.get_text() for t in nothing.labels_] == ["6 dropped"]
     everything = AnnealingDisplay.from_data(X, y, alpha=1e-9)
     assert everything.dropped_ is None and len(everything.labels_) == 6
+    assert "more kept" not in everything.ax_.get_xlabel()
+    assert "thin: 4 more kept" in everything.plot(max_labels=2).ax_.get_xlabel()
     constant = AnnealingDisplay.from_data(np.ones((5, 1)), np.ones(5), alpha=1.0)
     constant.figure_.canvas.draw()
     assert constant.lines_ == {}
