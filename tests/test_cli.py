@@ -130,6 +130,19 @@ def test_fit_is_the_estimator(data, tmp_path):
         assert str(model.summary()) == str(estimator.summary())
 
 
+def test_fit_tells_of_weights_that_are_no_counts(data, tmp_path):
+    table = pq.read_table(data / "flats.parquet")
+    table = table.append_column("survey", [1e4 * table["w"].to_numpy()])
+    pq.write_table(table, tmp_path / "survey.parquet")
+    common = ("fit", "survey.parquet", "--target", "price", "--drop", "city", "--criterion", "bic")
+    done = run(tmp_path, *common, "--weight", "survey", "--model", "m.json", "--report", "r.html")
+    assert "Note: The weights of the 300 rows add up to" in done.stderr
+    assert "w * n / w.sum()" in (tmp_path / "r.html").read_text()
+    warned = read_document(tmp_path / "m.json")["warnings"]
+    assert [w["text"] in done.stderr for w in warned if w["kind"] == "weights"] == [True]
+    assert "w.sum()" not in run(tmp_path, *common).stderr
+
+
 def test_fit_reads_folders_patterns_and_lists(data, tmp_path):
     table = flats().drop_columns(["city"])
     for part in range(3):

@@ -112,6 +112,18 @@ def test_text():
     assert lines[-1].endswith("as if it had been chosen beforehand.")
 
 
+@pytest.mark.parametrize(
+    ("factor", "told"), [(1e4, True), (2.0, True), (1.9, False), (0.6, False), (0.5, True)]
+)
+def test_weights_that_do_not_add_up_to_the_number_of_rows_are_told(factor, told):
+    X, y = table(40, 3)
+    summary = SparseStepIC().fit(X, y, sample_weight=np.full(40, factor)).summary()
+    said = f"The weights of the 40 rows add up to {40 * factor:.5g}, and a weight of k counts as k"
+    for text in (str(summary), summary._repr_html_()):
+        assert (said in text) == told and ("w * n / w.sum()" in text) == told
+    assert "w.sum()" not in str(SparseStepIC().fit(X, y).summary())
+
+
 def test_counts_of_many_rows_are_written_out():
     X, y = table(40, 3)
     model = SparseStep().fit(X, y, sample_weight=np.full(40, 1_000_000))

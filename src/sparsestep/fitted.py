@@ -106,6 +106,17 @@ class Fitted:
     n_iter: int
     fit_intercept: bool
 
+    @property
+    def weights_note(self) -> str:
+        """What to know of weights that do not add up to about the number of rows; else empty."""
+        n, total = self.fingerprint.n_samples, self.fingerprint.weight_sum
+        if n / 2 < total < 2 * n:
+            return ""
+        return (
+            f"The weights of the {n} rows add up to {total:.5g}, and a weight of k counts as k "
+            "copies of a row; if weights are no counts, give w * n / w.sum() instead."
+        )
+
     def target_index(self, target: int | str) -> int:
         """Which target a number or a name stands for."""
         count = len(self.targets)
@@ -154,6 +165,7 @@ class Fitted:
             low[kept],
             high[kept],
             level,
+            self.weights_note,
         )
 
 

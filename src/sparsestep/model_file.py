@@ -391,6 +391,8 @@ def _warnings(fitted: Fitted, document: Document) -> list[Warned]:
         n, dropped = question["rows"] + question["rows_dropped"], question["rows_dropped"]
         text = f"{dropped} of {n} rows were left out because a value was missing."
         found.append({"kind": "rows dropped", "text": text})
+    if fitted.weights_note:
+        found.append({"kind": "weights", "text": fitted.weights_note})
     return found
 
 

@@ -31,6 +31,8 @@ class Summary:
         Coefficients, standard errors and interval ends on the selected model.
     level : float
         Level of the intervals.
+    note : str
+        What to know of the weights of the rows; mostly empty.
     """
 
     facts: dict[str, str]
@@ -40,6 +42,7 @@ class Summary:
     low: Array
     high: Array
     level: float
+    note: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -77,6 +80,8 @@ class Summary:
                 cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
                 lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
             lines += ["", CONDITION]
+        if self.note:
+            lines += ["", self.note]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -94,9 +99,10 @@ class Summary:
             + "</tr>"
             for first, *rest in self.cells()
         )
-        if not self.names:
-            return f"<table>{facts}</table>"
-        return (
-            f"<table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            f"</table><p><small>{escape(CONDITION)}</small></p>"
-        )
+        html = f"<table>{facts}</table>"
+        if self.names:
+            html += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            html += f"<p><small>{escape(CONDITION)}</small></p>"
+        if self.note:
+            html += f"<p><small>{escape(self.note)}</small></p>"
+        return html
