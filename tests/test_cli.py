@@ -640,7 +640,7 @@ REFUSED = {
     "target as weight": (nothing, [*GOOD, "--weight", "price"], "both the target and the weight"),
     "nothing left": (nothing, [*GOOD, "--drop", ",".join(NUMBERS)], "no column left"),
     # options
-    "unknown command": (nothing, ["fitt"], 'Unknown command "fitt"'),
+    "unknown command": (nothing, ["fitt"], 'Unknown command "fitt".* See: sparsestep --help'),
     "unknown option": (nothing, [*GOOD, "--alpa", "3"], "Unknown option: .*--alpa.* --help"),
     "no data": (nothing, ["fit", "-t", "y"], "DATA"),
     "no value": (nothing, [*GOOD, "--cv"], "--cv requires an argument"),

@@ -436,6 +436,28 @@ def test_a_single_column_of_y_keeps_its_two_dimensions(estimator):
     assert_array_equal(model.coef_[0], clone(estimator).fit(X, y).coef_)
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.table])
+def test_other_columns_than_those_of_the_fit_are_named_in_short(kind):
+    X, y = table(40, 3)
+    columns = {f"column{j}": X[:, j % 3] for j in range(500)}
+    model = SparseStep(alpha=1e3).fit(kind(columns), y)
+    for changed, said in [
+        (dict(reversed(columns.items())), "not in the order of those that the model was fitted"),
+        (
+            {"a": y, **columns},
+            r"^X has 'a', which it was not fitted to; give the columns of the fit, in the same",
+        ),
+        (
+            {"a": y},
+            r"^X lacks 'column0', 'column1', 'column2' and 497 more columns, which the model was "
+            "fitted to and has 'a', which it was not",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=said) as caught:
+            model.predict(kind(changed))
+        assert len(str(caught.value)) < 250
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "dask"])
 def test_targets_keep_the_names_of_y(library):
     X, y = table(40, 3)
@@ -475,7 +497,7 @@ def test_a_target_is_chosen_by_its_number_or_name():
     for wrong in (0.0, None, True):
         with pytest.raises(ValueError, match="must be the number or name of a target; got"):
             model.summary(target=wrong)
-    with pytest.raises(ValueError, match="exactly n_nonzero=1 variables of target 'v'"):
+    with pytest.raises(ValueError, match="exactly n_nonzero=1 variable of target 'v'"):
         SparseStep(n_nonzero=1).fit(X, pd.DataFrame({"u": y, "v": 0.0 * y}))
 
 
@@ -744,6 +766,8 @@ def test_verbose_says_what_was_fitted_and_chosen(capsys):
     said = capsys.readouterr().out
     assert f"7 alphas from {model.alphas_[0]:.3g} to {model.alphas_[-1]:.3g}" in said
     assert f"alpha {model.alpha_:.5g} keeps {np.count_nonzero(model.coef_)} variables" in said
+    SparseStepCV(7, cv=3, verbose=1).fit(X[:, :1], X[:, 0])
+    assert "keeps 1 variable\n" in capsys.readouterr().out
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -156,6 +156,9 @@ def test_no_degrees_of_freedom_give_no_errors_instead_of_wrong_ones():
     summary = SparseStep(alpha=0.0).fit(X, y).summary()
     assert np.isnan(summary.standard_error).all() and np.isnan(summary.low).all()
     assert "nan" in str(summary)
+    assert "Intervals hold" not in str(summary) + summary._repr_html_()
+    one = SparseStep(alpha=0.0).fit(X[:2, :1], y[:2]).summary()
+    assert one.facts["no std. errors"].startswith("2 rows are too few for 1 variable;")
 
 
 def test_each_target_has_its_summary():

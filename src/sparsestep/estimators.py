@@ -32,6 +32,7 @@ from sparsestep.validation import (
     as_table,
     clearer,
     one_alpha,
+    other_columns,
     penalty_factors,
     require_no_dates,
     weights,
@@ -229,10 +230,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             if names is None or fitted is None:
                 return validate_data(self, table, reset=False, **kinds)
             if names != list(fitted):
-                raise ValueError(
-                    f"The columns of X are {names}, but the model was fitted to {list(fitted)}; "
-                    "give the same ones in the same order."
-                )
+                raise ValueError(other_columns(names, fitted))
             return check_array(table, **kinds)
         except (TypeError, ValueError) as error:
             raise clearer(error, table, None, names) from error

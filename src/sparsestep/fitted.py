@@ -155,7 +155,7 @@ class Fitted:
         }
         if len(kept) and model.free <= 0:
             facts["no std. errors"] = (
-                f"{rows} are too few for {len(kept)} variables; a weight of k counts as k rows"
+                f"{rows} are too few for {_variables(len(kept))}; a weight of k counts as k rows"
             )
         return Summary(
             facts,
@@ -198,15 +198,11 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
-                f"No alpha was found that keeps exactly n_nonzero={size} variables{of_target}; "
+                f"No alpha was found that keeps exactly n_nonzero={_variables(size)}{of_target}; "
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
             )
         point = _point(fits, 0, int(index[0]))
-        models.append(
-            _model(
-                moments, t, point, f"{size} variable{'s' * (size != 1)} asked for", settings, rows
-            )
-        )
+        models.append(_model(moments, t, point, f"{_variables(size)} asked for", settings, rows))
         n_iter = max(n_iter, fits.n_iter)
     return _fitted(moments, models, n_iter, settings)
 
@@ -256,7 +252,7 @@ def by_validation(
         how = f"{len(valid)}-fold cross-validation, {rule}"
         point = _point(fits, t, index)
         models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
-        say(f"alpha {point[2]:.5g} keeps {np.count_nonzero(point[0])} variables")
+        say(f"alpha {point[2]:.5g} keeps {_variables(int(np.count_nonzero(point[0])))}")
     return _fitted(whole, models, fits.n_iter, settings)
 
 
@@ -281,6 +277,11 @@ def by_criterion(
             _model(moments, t, point, name, settings, rows, facts, path, index, criterion=values)
         )
     return _fitted(moments, models, fits.n_iter, settings)
+
+
+def _variables(k: int) -> str:
+    """A number of variables."""
+    return f"{k} variable{'' if k == 1 else 's'}"
 
 
 def beyond_the_end(path: Path, index: int) -> str:

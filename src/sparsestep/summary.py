@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONDITION", "Summary"]
+__all__ = ["Summary"]
 
 Array = NDArray[np.float64]
 
@@ -61,6 +61,11 @@ class Summary:
         data = dict(zip(self.columns[1:], numbers, strict=True))
         return pd.DataFrame(data, index=pd.Index(list(self.names), name=self.columns[0]))
 
+    @property
+    def condition(self) -> str:
+        """On what the intervals hold; empty if there is none."""
+        return CONDITION if np.isfinite(self.low).any() else ""
+
     def cells(self) -> list[tuple[str, ...]]:
         """The rows of the table as it is printed."""
         numbers = zip(self.coef, self.standard_error, self.low, self.high, strict=True)
@@ -79,9 +84,8 @@ class Summary:
             for first, *rest in table:
                 cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
                 lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
-            lines += ["", CONDITION]
-        if self.note:
-            lines += ["", self.note]
+        for text in filter(None, (self.condition, self.note)):
+            lines += ["", text]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -102,7 +106,6 @@ class Summary:
         html = f"<table>{facts}</table>"
         if self.names:
             html += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            html += f"<p><small>{escape(CONDITION)}</small></p>"
-        if self.note:
-            html += f"<p><small>{escape(self.note)}</small></p>"
+        for text in filter(None, (self.condition, self.note)):
+            html += f"<p><small>{escape(text)}</small></p>"
         return html
