@@ -334,6 +334,11 @@ def test_help_has_examples(tmp_path, command):
     assert f"sparsestep {command or 'fit'}" in done.stdout.split("─")[0].split("Usage", 1)[1]
 
 
+def test_flags_have_no_negative_form(tmp_path):
+    for command in ("demo", "fit", "path", "predict", "moments", "merge", "report", "study"):
+        assert "--no-" not in run(tmp_path, command, "--help").stdout
+
+
 def test_help_imports_nothing_that_computes(tmp_path):
     program = (
         "import sys; sys.argv[1:] = ['--help']\n"

@@ -288,10 +288,8 @@ class PathDisplay:
         notes = []
         if self.alpha is not None and chosen is not None:
             kept = np.count_nonzero(coefs[:, chosen])
-            notes.append(f"dashed: chosen, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
-            self.alpha_line_ = ax.axvline(
-                self.alpha, color=drawing.GREY, linestyle="--", linewidth=1.0, zorder=1.8
-            )
+            notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
+            self.alpha_line_ = ax.axvline(self.alpha, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
 
