@@ -357,6 +357,19 @@ def test_cv_draws_a_criterion(data):
     assert_array_equal(display.line_.get_ydata(), model.criterion_path_)
 
 
+def test_the_line_of_the_chosen_alpha_is_like_no_variable():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 9))
+    model = SparseStepIC(alphas=10).fit(X, X.sum(axis=1) + 0.1 * rng.normal(size=60))
+    display = PathDisplay.from_estimator(model)
+    styles = {line.get_linestyle() for line in display.lines_.values()}
+    assert len(styles) == 2 and display.alpha_line_.get_linestyle() == "-"
+    assert display.alpha_line_.get_color() not in {
+        line.get_color() for line in display.lines_.values()
+    }
+    assert "\ngrey line: chosen alpha, " in display.ax_.get_xlabel()
+
+
 def test_a_target_is_drawn_by_name(data):
     X, y = data
     both = pd.DataFrame({"wage": y, "$age": X[:, 0]})
