@@ -13,9 +13,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparsestep.collinearity import collinearity
-from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation
+from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation, without_each
 from sparsestep.fitting import Settings
-from sparsestep.moments import Moments, leave_one_out
+from sparsestep.moments import Moments
 from sparsestep.path import Path, fit_path
 from sparsestep.schedule import Schedule
 from sparsestep.selection import CRITERIA
@@ -70,6 +70,12 @@ _SETTINGS = """fit_intercept : bool, default=True
 _ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
         scikit-learn's ``Ridge``): the paper's lambda."""
 
+_ALPHAS = """alphas : int or array-like, default=101
+        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
+        and one that keeps all (of more columns than rows: half as many as there are
+        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        scale of scikit-learn's ``Ridge``): the paper's lambdas."""
+
 _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients in the units of the data; zero for a variable that is not kept.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -91,6 +97,7 @@ def _documented(cls: type) -> type:
     for mark, text in (
         ("{settings}", _SETTINGS),
         ("{alpha_units}", _ALPHA_UNITS),
+        ("{alphas}", _ALPHAS),
         ("{attributes}", _ATTRIBUTES),
     ):
         cls.__doc__ = cls.__doc__.replace(mark, text)
@@ -411,11 +418,7 @@ class SparseStepCV(_SparseStepBase):
 
     Parameters
     ----------
-    alphas : int or array-like, default=101
-        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of more columns than rows: half as many as there are
-        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
-        scale of scikit-learn's ``Ridge``): the paper's lambdas.
+    {alphas}
     cv : int, splitter or iterable of (train, test), default=10
         Any of scikit-learn's ways to split. A number means so many contiguous folds.
     rule : {"min", "1se"}, default="min"
@@ -545,11 +548,9 @@ class SparseStepCV(_SparseStepBase):
         if isinstance(moments, Moments):
             raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
         folds = list(moments)
-        if len(folds) < 2:
-            raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
-        whole = Moments.merge(folds)
+        whole, train = without_each(folds)
         self._adopt(whole)
-        self._cross_validate(whole, leave_one_out(folds), folds)
+        self._cross_validate(whole, train, folds)
         return self
 
     def _dask_folds(self, groups: Any) -> int:
@@ -595,11 +596,7 @@ class SparseStepIC(_SparseStepBase):
         ``n log(rss / n)`` plus, for k of m variables kept, ``2 k`` (aic), ``log(n) k`` (bic),
         ``log(n) k + 2 log(m choose k)`` (ebic), or ``log(log n) log(m) k`` (gic; each factor at
         least 1).
-    alphas : int or array-like, default=101
-        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of more columns than rows: half as many as there are
-        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
-        scale of scikit-learn's ``Ridge``): the paper's lambdas.
+    {alphas}
     {settings}
 
     Attributes

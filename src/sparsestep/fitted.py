@@ -31,6 +31,7 @@ __all__ = [
     "by_folds",
     "by_size",
     "by_validation",
+    "without_each",
 ]
 
 Array = NDArray[np.float64]
@@ -208,17 +209,18 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
 
 
 def by_folds(
-    folds: Sequence[Moments],
-    alphas: int | Array,
-    rule: str,
-    settings: Settings,
-    say: Callable[[str], None] = lambda message: None,
+    folds: Sequence[Moments], alphas: int | Array, rule: str, settings: Settings
 ) -> Fitted:
     """The model that cross-validation over the folds chooses."""
+    whole, train = without_each(folds)
+    return by_validation(whole, train, folds, alphas, rule, settings)
+
+
+def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
+    """The moments of all folds together, and of all but each."""
     if len(folds) < 2:
         raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
-    whole, train = Moments.merge(folds), leave_one_out(folds)
-    return by_validation(whole, train, folds, alphas, rule, settings, say)
+    return Moments.merge(folds), leave_one_out(folds)
 
 
 def by_validation(
