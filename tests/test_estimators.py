@@ -578,7 +578,7 @@ def test_tables_keep_their_names(estimator):
         with pytest.warns(UserWarning, match="does not have valid feature names"):
             model.predict(X)
     for kind, rows in tables(X[:, [1, 0, 2]], ["bmi", "age", "blood pressure"]).items():
-        with pytest.raises(ValueError, match=r"(?s)feature names|columns of X are \['bmi', 'age'"):
+        with pytest.raises(ValueError, match=r"(?s)feature names|X are not in the order"):
             clone(estimator).fit(all_tables[kind], y).predict(rows)
     path = sparsestep_path(all_tables["polars"], y, alphas=5)
     assert path.feature_names == tuple(names)
