@@ -130,6 +130,19 @@ def test_fit_is_the_estimator(data, tmp_path):
         assert str(model.summary()) == str(estimator.summary())
 
 
+def test_fit_tells_of_weights_that_are_no_counts(data, tmp_path):
+    table = pq.read_table(data / "flats.parquet")
+    table = table.append_column("survey", [1e4 * table["w"].to_numpy()])
+    pq.write_table(table, tmp_path / "survey.parquet")
+    common = ("fit", "survey.parquet", "--target", "price", "--drop", "city", "--criterion", "bic")
+    done = run(tmp_path, *common, "--weight", "survey", "--model", "m.json", "--report", "r.html")
+    assert "Note: The weights of the 300 rows add up to" in done.stderr
+    assert "w * n / w.sum()" in (tmp_path / "r.html").read_text()
+    warned = read_document(tmp_path / "m.json")["warnings"]
+    assert [w["text"] in done.stderr for w in warned if w["kind"] == "weights"] == [True]
+    assert "w.sum()" not in run(tmp_path, *common).stderr
+
+
 def test_fit_reads_folders_patterns_and_lists(data, tmp_path):
     table = flats().drop_columns(["city"])
     for part in range(3):
@@ -319,6 +332,11 @@ def test_python_m_is_the_command(tmp_path):
 def test_help_has_examples(tmp_path, command):
     done = run(tmp_path, *([command] if command else []), "--help")
     assert f"sparsestep {command or 'fit'}" in done.stdout.split("─")[0].split("Usage", 1)[1]
+
+
+def test_flags_have_no_negative_form(tmp_path):
+    for command in ("demo", "fit", "path", "predict", "moments", "merge", "report", "study"):
+        assert "--no-" not in run(tmp_path, command, "--help").stdout
 
 
 def test_help_imports_nothing_that_computes(tmp_path):
@@ -627,7 +645,7 @@ REFUSED = {
     "target as weight": (nothing, [*GOOD, "--weight", "price"], "both the target and the weight"),
     "nothing left": (nothing, [*GOOD, "--drop", ",".join(NUMBERS)], "no column left"),
     # options
-    "unknown command": (nothing, ["fitt"], 'Unknown command "fitt"'),
+    "unknown command": (nothing, ["fitt"], 'Unknown command "fitt".* See: sparsestep --help'),
     "unknown option": (nothing, [*GOOD, "--alpa", "3"], "Unknown option: .*--alpa.* --help"),
     "no data": (nothing, ["fit", "-t", "y"], "DATA"),
     "no value": (nothing, [*GOOD, "--cv"], "--cv requires an argument"),

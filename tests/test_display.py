@@ -6,6 +6,7 @@ from itertools import combinations
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ from sparsestep import (
     SparseStepIC,
     sparsestep_path,
 )
+from sparsestep.display import annealing
 from sparsestep.display.labels import plain, spread
 from sparsestep.reference import sparsestep_reference
 
@@ -355,6 +357,34 @@ def test_cv_draws_a_criterion(data):
     assert_array_equal(display.line_.get_ydata(), model.criterion_path_)
 
 
+def test_the_line_of_the_chosen_alpha_is_like_no_variable():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 9))
+    model = SparseStepIC(alphas=10).fit(X, X.sum(axis=1) + 0.1 * rng.normal(size=60))
+    display = PathDisplay.from_estimator(model)
+    styles = {line.get_linestyle() for line in display.lines_.values()}
+    assert len(styles) == 2 and display.alpha_line_.get_linestyle() == "-"
+    assert display.alpha_line_.get_color() not in {
+        line.get_color() for line in display.lines_.values()
+    }
+    assert "\ngrey line: chosen alpha, " in display.ax_.get_xlabel()
+
+
+def test_a_target_is_drawn_by_name(data):
+    X, y = data
+    both = pd.DataFrame({"wage": y, "$age": X[:, 0]})
+    model = SparseStepCV(10, cv=3).fit(X, both)
+    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
+        display = draw(model, target="$age")
+        assert display.alpha == model.alpha_[1]
+        assert display.ax_.get_title() == "$age" and not display.ax_.title.get_parse_math()
+        with pytest.raises(ValueError, match=r"2 targets: say which by target=0, or target='wage'"):
+            draw(model)
+        with pytest.raises(ValueError, match="target 'age' is not the name of one of 'wage'"):
+            draw(model, target="age")
+        assert draw(SparseStepCV(10, cv=3).fit(X, both["wage"])).ax_.get_title() == ""
+
+
 def test_cv_of_a_single_split_has_no_band(data):
     model = SparseStepCV(20, cv=[(np.arange(40), np.arange(40, 60))]).fit(*data)
     display = CVDisplay.from_estimator(model)
@@ -420,6 +450,21 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
     assert_apart(display)
 
 
+def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
+    monkeypatch.setattr(annealing, "sparsestep_reference", None)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 300))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=20)
+    model = SparseStep(alpha=5.0).fit(X, y)
+    display = AnnealingDisplay.from_estimator(model, X, y)
+    kept = np.flatnonzero(model.coef_)
+    assert sorted(display.lines_) == kept.tolist()
+    standardized = model.coef_[kept] * X[:, kept].std(axis=0) / y.std()
+    assert_allclose(display.coefs[kept, -1], standardized, rtol=1e-6)
+    assert len(display.dropped_.get_segments()) == 200
+    assert display.labels_[-1].get_text() == f"{300 - len(kept)} dropped"
+
+
 def test_annealing_does_not_depend_on_units(data):
     X, y = data
     scale = np.array([1e3, 1.0, 1e-4, 7.0, 1.0, 1e5])
@@ -469,6 +514,8 @@ def test_annealing_of_nothing_kept_and_nothing_dropped(data):
     assert nothing.lines_ == {} and [t.get_text() for t in nothing.labels_] == ["6 dropped"]
     everything = AnnealingDisplay.from_data(X, y, alpha=1e-9)
     assert everything.dropped_ is None and len(everything.labels_) == 6
+    assert "more kept" not in everything.ax_.get_xlabel()
+    assert "thin: 4 more kept" in everything.plot(max_labels=2).ax_.get_xlabel()
     constant = AnnealingDisplay.from_data(np.ones((5, 1)), np.ones(5), alpha=1.0)
     constant.figure_.canvas.draw()
     assert constant.lines_ == {}

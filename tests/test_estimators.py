@@ -5,9 +5,12 @@ import tracemalloc
 from io import BytesIO
 
 import dask.array as da
+import dask.dataframe as dd
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -433,6 +436,71 @@ def test_a_single_column_of_y_keeps_its_two_dimensions(estimator):
     assert_array_equal(model.coef_[0], clone(estimator).fit(X, y).coef_)
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.table])
+def test_other_columns_than_those_of_the_fit_are_named_in_short(kind):
+    X, y = table(40, 3)
+    columns = {f"column{j}": X[:, j % 3] for j in range(500)}
+    model = SparseStep(alpha=1e3).fit(kind(columns), y)
+    for changed, said in [
+        (dict(reversed(columns.items())), "not in the order of those that the model was fitted"),
+        (
+            {"a": y, **columns},
+            r"^X has 'a', which it was not fitted to; give the columns of the fit, in the same",
+        ),
+        (
+            {"a": y},
+            r"^X lacks 'column0', 'column1', 'column2' and 497 more columns, which the model was "
+            "fitted to and has 'a', which it was not",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=said) as caught:
+            model.predict(kind(changed))
+        assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "dask"])
+def test_targets_keep_the_names_of_y(library):
+    X, y = table(40, 3)
+    both = {"u": y, "v": X[:, 0] - y}
+    frame = pd.DataFrame(both)
+    if library == "polars":
+        frame = pl.DataFrame(both)
+    elif library == "pyarrow":
+        frame = pa.table(both)
+    elif library == "dask":
+        X, frame = dd.from_pandas(pd.DataFrame(X), 2), dd.from_pandas(frame, 2)
+    for estimator in ALL:
+        assert clone(estimator).fit(X, frame)._fitted.target_names == ("u", "v")
+        if library != "pyarrow":
+            assert clone(estimator).fit(X, frame["v"])._fitted.target_names == ("v",)
+
+
+def test_targets_without_names_of_their_own_are_numbered():
+    X, y = table(40, 3)
+    both = np.column_stack([y, X[:, 0]])
+    for several in (both, pd.DataFrame(both)):
+        assert SparseStep().fit(X, several)._fitted.target_names == ("y0", "y1")
+    for one in (y, pd.Series(y), pl.Series(y)):
+        assert SparseStep().fit(X, one)._fitted.target_names == ("y",)
+
+
+def test_a_target_is_chosen_by_its_number_or_name():
+    X, y = table(40, 3)
+    model = SparseStep(alpha=2.0).fit(X, pd.DataFrame({"u": y, "v": X[:, 0] - y}))
+    assert str(model.summary(target="v")) == str(model.summary(target=np.int64(1)))
+    assert "target          v\n" in str(model.summary(target="v"))
+    assert "target" not in SparseStep().fit(X, pd.Series(y, name="u")).summary().facts
+    with pytest.raises(ValueError, match=r"target 'w' is not the name of one of 'u', 'v'\."):
+        model.summary(target="w")
+    with pytest.raises(ValueError, match="target must lie between 0 and 1; got 2"):
+        model.summary(target=2)
+    for wrong in (0.0, None, True):
+        with pytest.raises(ValueError, match="must be the number or name of a target; got"):
+            model.summary(target=wrong)
+    with pytest.raises(ValueError, match="exactly n_nonzero=1 variable of target 'v'"):
+        SparseStep(n_nonzero=1).fit(X, pd.DataFrame({"u": y, "v": 0.0 * y}))
+
+
 # --- input of every kind --------------------------------------------------------------------------
 
 
@@ -510,7 +578,7 @@ def test_tables_keep_their_names(estimator):
         with pytest.warns(UserWarning, match="does not have valid feature names"):
             model.predict(X)
     for kind, rows in tables(X[:, [1, 0, 2]], ["bmi", "age", "blood pressure"]).items():
-        with pytest.raises(ValueError, match=r"(?s)feature names|columns of X are \['bmi', 'age'"):
+        with pytest.raises(ValueError, match=r"(?s)feature names|X are not in the order"):
             clone(estimator).fit(all_tables[kind], y).predict(rows)
     path = sparsestep_path(all_tables["polars"], y, alphas=5)
     assert path.feature_names == tuple(names)
@@ -698,6 +766,8 @@ def test_verbose_says_what_was_fitted_and_chosen(capsys):
     said = capsys.readouterr().out
     assert f"7 alphas from {model.alphas_[0]:.3g} to {model.alphas_[-1]:.3g}" in said
     assert f"alpha {model.alpha_:.5g} keeps {np.count_nonzero(model.coef_)} variables" in said
+    SparseStepCV(7, cv=3, verbose=1).fit(X[:, :1], X[:, 0])
+    assert "keeps 1 variable\n" in capsys.readouterr().out
 
 
 # --- what is refused ------------------------------------------------------------------------------

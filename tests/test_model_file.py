@@ -5,6 +5,7 @@ import os
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -331,12 +332,24 @@ def test_other_files_are_refused(file, tmp_path):
         load_model(tmp_path / "none.json")
 
 
+def test_names_of_targets_are_kept(tmp_path):
+    frame = pd.DataFrame(TWO, columns=["u", "v"])
+    save_model(SparseStepIC(alphas=10).fit(X, frame), tmp_path / "m.json")
+    assert read_document(tmp_path / "m.json")["question"]["target"] == ["u", "v"]
+    loaded = load_model(tmp_path / "m.json")
+    assert loaded.summary(target="v").facts["target"] == "v"
+    save_model(loaded, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+    save_model(loaded, tmp_path / "other.json", target=["a", "b"])
+    assert read_document(tmp_path / "other.json")["question"]["target"] == ["a", "b"]
+
+
 def test_only_fitted_models_of_ours_are_saved(models, tmp_path):
     with pytest.raises(TypeError, match="not LinearRegression"):
         save_model(LinearRegression().fit(X, Y), tmp_path / "m.json")
     with pytest.raises(ValueError, match="not fitted"):
         save_model(SparseStep(), tmp_path / "m.json")
-    with pytest.raises(ValueError, match="has 1 targets; target has 2 names"):
+    with pytest.raises(ValueError, match="has 1 target; target has 2 names"):
         save_model(models["cv"], tmp_path / "m.json", target=["a", "b"])
     with pytest.raises(FileNotFoundError, match=r"The folder .*none.* does not exist"):
         save_model(models["cv"], tmp_path / "none" / "m.json")

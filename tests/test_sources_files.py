@@ -16,6 +16,7 @@ import sparsestep.sources.arrow as arrow
 from source_data import FEATURES, assert_moments, expected, make_table
 from sparsestep import read_moments
 from sparsestep.sources import DroppedRowsWarning
+from sparsestep.sources.checks import choose
 from sparsestep.sources.folds import fold_numbers
 
 
@@ -498,6 +499,24 @@ def test_roles_that_clash(table):
         TypeError, match="features must be a list of column names, not the text 'wide'"
     ):
         read_moments(table, "y", features="wide")
+
+
+def test_names_of_columns_are_not_compared_with_each_other():
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"x{j}") for j in range(1000)]
+    for features in (None, names[1:]):
+        assert len(choose(names, names[0], features, None, "the table").features) == 999
+    assert compared < 10 * len(names)
 
 
 def test_doubled_and_nameless_columns(tmp_path):

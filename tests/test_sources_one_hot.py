@@ -166,3 +166,8 @@ def test_dask_is_refused():
     frame = dd.from_pandas(pd.DataFrame({"a": ["x", "y"], "y": [1.0, 2.0]}), npartitions=1)
     with pytest.raises(TypeError, match="Categories are for files"):
         read_moments(frame, "y", categories={"a": ["x", "y"]})
+
+
+def test_text_in_pandas_columns_of_objects():
+    frame = pd.DataFrame({"city": pd.Series(["Rome", "Oslo", "Rome"], dtype=object), "size": 1.0})
+    assert read_categories(frame) == {"city": ["Rome", "Oslo"]}

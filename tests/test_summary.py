@@ -112,6 +112,18 @@ def test_text():
     assert lines[-1].endswith("as if it had been chosen beforehand.")
 
 
+@pytest.mark.parametrize(
+    ("factor", "told"), [(1e4, True), (2.0, True), (1.9, False), (0.6, False), (0.5, True)]
+)
+def test_weights_that_do_not_add_up_to_the_number_of_rows_are_told(factor, told):
+    X, y = table(40, 3)
+    summary = SparseStepIC().fit(X, y, sample_weight=np.full(40, factor)).summary()
+    said = f"The weights of the 40 rows add up to {40 * factor:.5g}, and a weight of k counts as k"
+    for text in (str(summary), summary._repr_html_()):
+        assert (said in text) == told and ("w * n / w.sum()" in text) == told
+    assert "w.sum()" not in str(SparseStepIC().fit(X, y).summary())
+
+
 def test_counts_of_many_rows_are_written_out():
     X, y = table(40, 3)
     model = SparseStep().fit(X, y, sample_weight=np.full(40, 1_000_000))
@@ -144,6 +156,9 @@ def test_no_degrees_of_freedom_give_no_errors_instead_of_wrong_ones():
     summary = SparseStep(alpha=0.0).fit(X, y).summary()
     assert np.isnan(summary.standard_error).all() and np.isnan(summary.low).all()
     assert "nan" in str(summary)
+    assert "Intervals hold" not in str(summary) + summary._repr_html_()
+    one = SparseStep(alpha=0.0).fit(X[:2, :1], y[:2]).summary()
+    assert one.facts["no std. errors"].startswith("2 rows are too few for 1 variable;")
 
 
 def test_each_target_has_its_summary():
@@ -151,7 +166,7 @@ def test_each_target_has_its_summary():
     both = SparseStep(alpha=5.0).fit(X, np.column_stack([y, X[:, 1] - y]))
     for t in range(2):
         alone = SparseStep(alpha=5.0).fit(X, [y, X[:, 1] - y][t])
-        assert str(both.summary(target=t)) == str(alone.summary())
+        assert str(both.summary(target=t)) == f"target          y{t}\n{alone.summary()}"
     with pytest.raises(ValueError, match="target must lie between 0 and 1; got 2"):
         both.summary(target=2)
     with pytest.raises(ValueError, match="level must lie between 0 and 1; got 95"):

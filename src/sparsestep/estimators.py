@@ -13,12 +13,13 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparsestep.collinearity import collinearity
-from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation
+from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation, without_each
 from sparsestep.fitting import Settings
-from sparsestep.moments import Moments, leave_one_out
+from sparsestep.moments import Moments
 from sparsestep.path import Path, fit_path
 from sparsestep.schedule import Schedule
 from sparsestep.selection import CRITERIA
+from sparsestep.sources.checks import target_names
 from sparsestep.sources.dask import is_dask
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
@@ -31,6 +32,7 @@ from sparsestep.validation import (
     as_table,
     clearer,
     one_alpha,
+    other_columns,
     penalty_factors,
     require_no_dates,
     weights,
@@ -68,6 +70,12 @@ _SETTINGS = """fit_intercept : bool, default=True
 _ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
         scikit-learn's ``Ridge``): the paper's lambda."""
 
+_ALPHAS = """alphas : int or array-like, default=101
+        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
+        and one that keeps all (of more columns than rows: half as many as there are
+        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        scale of scikit-learn's ``Ridge``): the paper's lambdas."""
+
 _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients in the units of the data; zero for a variable that is not kept.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -89,6 +97,7 @@ def _documented(cls: type) -> type:
     for mark, text in (
         ("{settings}", _SETTINGS),
         ("{alpha_units}", _ALPHA_UNITS),
+        ("{alphas}", _ALPHAS),
         ("{attributes}", _ATTRIBUTES),
     ):
         cls.__doc__ = cls.__doc__.replace(mark, text)
@@ -107,7 +116,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
             array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; each column gets a model of its own.
+            Targets; each column gets a model of its own. The names of a frame or series are kept.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. A weight of k equals k copies of the row.
 
@@ -117,8 +126,10 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
+        targets = target_names(y)
         X, y, weight = self._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=self._names())
+        moments = moments._with_target_names(targets)
         self._show(self._chosen(moments, Table(X, y, weight, None)))
         return self
 
@@ -159,7 +170,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         X = self._rows(X)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
-    def summary(self, *, level: float = 0.95, target: int = 0) -> Summary:
+    def summary(self, *, level: float = 0.95, target: int | str = 0) -> Summary:
         """The model as a table: variables kept, coefficients, standard errors, intervals.
 
         Parameters
@@ -167,8 +178,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         level : float, default=0.95
             Level of the intervals. They hold for the selected variables as if these had been chosen
             beforehand.
-        target : int, default=0
-            Which target, if there are several.
+        target : int or str, default=0
+            Which target, if there are several: its number, from 0, or its name.
 
         Returns
         -------
@@ -226,10 +237,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             if names is None or fitted is None:
                 return validate_data(self, table, reset=False, **kinds)
             if names != list(fitted):
-                raise ValueError(
-                    f"The columns of X are {names}, but the model was fitted to {list(fitted)}; "
-                    "give the same ones in the same order."
-                )
+                raise ValueError(other_columns(names, fitted))
             return check_array(table, **kinds)
         except (TypeError, ValueError) as error:
             raise clearer(error, table, None, names) from error
@@ -410,11 +418,7 @@ class SparseStepCV(_SparseStepBase):
 
     Parameters
     ----------
-    alphas : int or array-like, default=101
-        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of more columns than rows: half as many as there are
-        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
-        scale of scikit-learn's ``Ridge``): the paper's lambdas.
+    {alphas}
     cv : int, splitter or iterable of (train, test), default=10
         Any of scikit-learn's ways to split. A number means so many contiguous folds.
     rule : {"min", "1se"}, default="min"
@@ -506,7 +510,8 @@ class SparseStepCV(_SparseStepBase):
             Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
             array or frame is summed where it is.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; each column gets a model, and an alpha, of its own.
+            Targets; each column gets a model, and an alpha, of its own. The names of a frame or
+            series are kept.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, in the fits and in the errors. A weight of k equals k copies of the
             row.
@@ -520,9 +525,11 @@ class SparseStepCV(_SparseStepBase):
         if is_dask(X):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
+        targets = target_names(y)
         X, y, weight = self._validated(X, y, sample_weight)
         splits = self._splits(X, y, groups)
         whole, train, valid = split_moments(X, y, weight, splits, self._names())
+        whole = whole._with_target_names(targets)
         self._cross_validate(whole, train, valid, Table(X, y, weight, None))
         return self
 
@@ -541,11 +548,9 @@ class SparseStepCV(_SparseStepBase):
         if isinstance(moments, Moments):
             raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
         folds = list(moments)
-        if len(folds) < 2:
-            raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
-        whole = Moments.merge(folds)
+        whole, train = without_each(folds)
         self._adopt(whole)
-        self._cross_validate(whole, leave_one_out(folds), folds)
+        self._cross_validate(whole, train, folds)
         return self
 
     def _dask_folds(self, groups: Any) -> int:
@@ -591,11 +596,7 @@ class SparseStepIC(_SparseStepBase):
         ``n log(rss / n)`` plus, for k of m variables kept, ``2 k`` (aic), ``log(n) k`` (bic),
         ``log(n) k + 2 log(m choose k)`` (ebic), or ``log(log n) log(m) k`` (gic; each factor at
         least 1).
-    alphas : int or array-like, default=101
-        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of more columns than rows: half as many as there are
-        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
-        scale of scikit-learn's ``Ridge``): the paper's lambdas.
+    {alphas}
     {settings}
 
     Attributes

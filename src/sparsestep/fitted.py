@@ -31,6 +31,7 @@ __all__ = [
     "by_folds",
     "by_size",
     "by_validation",
+    "without_each",
 ]
 
 Array = NDArray[np.float64]
@@ -101,19 +102,43 @@ class Fitted:
     """The models of all targets, and what to remember of their data."""
 
     targets: tuple[TargetModel, ...]
+    target_names: tuple[str, ...]
     fingerprint: Fingerprint
     n_iter: int
     fit_intercept: bool
 
-    def summary(self, names: Sequence[str], *, level: float, target: int) -> Summary:
+    @property
+    def weights_note(self) -> str:
+        """What to know of weights that do not add up to about the number of rows; else empty."""
+        n, total = self.fingerprint.n_samples, self.fingerprint.weight_sum
+        if n / 2 < total < 2 * n:
+            return ""
+        return (
+            f"The weights of the {n} rows add up to {total:.5g}, and a weight of k counts as k "
+            "copies of a row; if weights are no counts, give w * n / w.sum() instead."
+        )
+
+    def target_index(self, target: int | str) -> int:
+        """Which target a number or a name stands for."""
+        count = len(self.targets)
+        if isinstance(target, str):
+            if self.target_names.count(target) == 1:
+                return self.target_names.index(target)
+            shown = ", ".join(repr(name) for name in self.target_names[:5])
+            more = f" and {count - 5} more" if count > 5 else ""
+            raise ValueError(f"target {target!r} is not the name of one of {shown}{more}.")
+        if isinstance(target, bool) or not isinstance(target, int | np.integer):
+            raise ValueError(f"target must be the number or name of a target; got {target!r}.")
+        if not 0 <= target < count:
+            raise ValueError(f"target must lie between 0 and {count - 1}; got {target!r}.")
+        return int(target)
+
+    def summary(self, names: Sequence[str], *, level: float, target: int | str) -> Summary:
         """The model of one target as a table; the columns have these names."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
-        if not 0 <= target < len(self.targets):
-            raise ValueError(
-                f"target must lie between 0 and {len(self.targets) - 1}; got {target!r}."
-            )
-        model = self.targets[target]
+        which = self.target_index(target)
+        model = self.targets[which]
         low, high = t_interval(model.coef, model.standard_error, model.free, level)
         kept = np.flatnonzero(model.coef)
         effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
@@ -122,6 +147,7 @@ class Fitted:
         n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
         rows = f"{n} rows" + (f" of weight {weight:.9g} in all" if weight != n else "")
         facts = {
+            **({"target": self.target_names[which]} if len(self.targets) > 1 else {}),
             "variables kept": f"{len(kept)} of {len(model.coef)}",
             "alpha": f"{model.alpha:.5g} ({model.how})",
             **model.facts,
@@ -130,7 +156,7 @@ class Fitted:
         }
         if len(kept) and model.free <= 0:
             facts["no std. errors"] = (
-                f"{rows} are too few for {len(kept)} variables; a weight of k counts as k rows"
+                f"{rows} are too few for {_variables(len(kept))}; a weight of k counts as k rows"
             )
         return Summary(
             facts,
@@ -140,6 +166,7 @@ class Fitted:
             low[kept],
             high[kept],
             level,
+            self.weights_note,
         )
 
 
@@ -169,33 +196,31 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         sizes = fits.n_nonzero[0]
         index = np.flatnonzero(sizes == size)
         if not len(index):
-            of_target = f" of target {t}" if np.size(moments.mean_y) > 1 else ""
+            names = _target_names(moments)
+            of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
-                f"No alpha was found that keeps exactly n_nonzero={size} variables{of_target}; "
+                f"No alpha was found that keeps exactly n_nonzero={_variables(size)}{of_target}; "
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
             )
         point = _point(fits, 0, int(index[0]))
-        models.append(
-            _model(
-                moments, t, point, f"{size} variable{'s' * (size != 1)} asked for", settings, rows
-            )
-        )
+        models.append(_model(moments, t, point, f"{_variables(size)} asked for", settings, rows))
         n_iter = max(n_iter, fits.n_iter)
     return _fitted(moments, models, n_iter, settings)
 
 
 def by_folds(
-    folds: Sequence[Moments],
-    alphas: int | Array,
-    rule: str,
-    settings: Settings,
-    say: Callable[[str], None] = lambda message: None,
+    folds: Sequence[Moments], alphas: int | Array, rule: str, settings: Settings
 ) -> Fitted:
     """The model that cross-validation over the folds chooses."""
+    whole, train = without_each(folds)
+    return by_validation(whole, train, folds, alphas, rule, settings)
+
+
+def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
+    """The moments of all folds together, and of all but each."""
     if len(folds) < 2:
         raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
-    whole, train = Moments.merge(folds), leave_one_out(folds)
-    return by_validation(whole, train, folds, alphas, rule, settings, say)
+    return Moments.merge(folds), leave_one_out(folds)
 
 
 def by_validation(
@@ -229,7 +254,7 @@ def by_validation(
         how = f"{len(valid)}-fold cross-validation, {rule}"
         point = _point(fits, t, index)
         models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
-        say(f"alpha {point[2]:.5g} keeps {np.count_nonzero(point[0])} variables")
+        say(f"alpha {point[2]:.5g} keeps {_variables(int(np.count_nonzero(point[0])))}")
     return _fitted(whole, models, fits.n_iter, settings)
 
 
@@ -254,6 +279,11 @@ def by_criterion(
             _model(moments, t, point, name, settings, rows, facts, path, index, criterion=values)
         )
     return _fitted(moments, models, fits.n_iter, settings)
+
+
+def _variables(k: int) -> str:
+    """A number of variables."""
+    return f"{k} variable{'' if k == 1 else 's'}"
 
 
 def beyond_the_end(path: Path, index: int) -> str:
@@ -320,4 +350,16 @@ def _fitted(
     moments: Moments, models: Sequence[TargetModel], n_iter: int, settings: Settings
 ) -> Fitted:
     """All models, and the fingerprint of their data."""
-    return Fitted(tuple(models), Fingerprint.of(moments), n_iter, settings.fit_intercept)
+    return Fitted(
+        tuple(models),
+        _target_names(moments),
+        Fingerprint.of(moments),
+        n_iter,
+        settings.fit_intercept,
+    )
+
+
+def _target_names(moments: Moments) -> tuple[str, ...]:
+    """What the targets are called; made up if that is not known."""
+    count = np.size(moments.mean_y)
+    return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))

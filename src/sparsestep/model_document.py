@@ -45,7 +45,9 @@ SCHEMA = 1
 
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
 CriterionName = Literal["aic", "bic", "ebic", "gic"]
-Reason = Literal["alpha at the end", "nothing kept", "collinear", "constant", "rows dropped"]
+Reason = Literal[
+    "alpha at the end", "nothing kept", "collinear", "constant", "rows dropped", "weights"
+]
 
 
 class ModelFileError(ValueError):

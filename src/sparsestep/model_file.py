@@ -80,7 +80,8 @@ def save_model(
     path : path-like
         Exactly this name is used.
     target : str or sequence of str, optional
-        Name of the target, or one for each; "y", or "y0", "y1" and so on, otherwise.
+        Name of the target, or one for each. Otherwise those of the y that was fitted to; "y", or
+        "y0", "y1" and so on, if it had none.
     source : str, optional
         Where the data came from, for a reader of the file or the report.
     weight : str, optional
@@ -190,7 +191,7 @@ def fitted_document(
     """The document of models that an estimator of this kind and these parameters would have."""
     fingerprint = fitted.fingerprint
     features = list(names or (f"x{j}" for j in range(len(fingerprint.mean_x))))
-    targets = _target_names(target, len(fitted.targets))
+    targets = _target_names(target, fitted)
     table = fitted.targets[0].cv
     # Of splits only their number can be written down.
     splits = {} if table is None else {"cv": table.mse.shape[1]}
@@ -230,13 +231,14 @@ def fitted_document(
     return sealed(document)
 
 
-def _target_names(given: str | Sequence[str] | None, count: int) -> list[str]:
+def _target_names(given: str | Sequence[str] | None, fitted: Fitted) -> list[str]:
     """One name for each target."""
     if given is None:
-        return ["y"] if count == 1 else [f"y{t}" for t in range(count)]
-    names = [given] if isinstance(given, str) else list(given)
+        return list(fitted.target_names)
+    names, count = [given] if isinstance(given, str) else list(given), len(fitted.targets)
     if len(names) != count:
-        raise ValueError(f"The model has {count} targets; target has {len(names)} names.")
+        targets = "1 target" if count == 1 else f"{count} targets"
+        raise ValueError(f"The model has {targets}; target has {len(names)} names.")
     return names
 
 
@@ -389,6 +391,8 @@ def _warnings(fitted: Fitted, document: Document) -> list[Warned]:
         n, dropped = question["rows"] + question["rows_dropped"], question["rows_dropped"]
         text = f"{dropped} of {n} rows were left out because a value was missing."
         found.append({"kind": "rows dropped", "text": text})
+    if fitted.weights_note:
+        found.append({"kind": "weights", "text": fitted.weights_note})
     return found
 
 
@@ -528,6 +532,7 @@ def fitted_of(document: Document) -> Fitted:
         )
     return Fitted(
         tuple(models),
+        tuple(question["target"]),
         _fingerprint(data),
         document["n_iter"],
         document["settings"]["fit_intercept"],

@@ -287,7 +287,7 @@ class Moments:
 
     @property
     def target_names(self) -> tuple[str, ...] | None:
-        """Names of the targets where the data were read by name, as `read_moments` does."""
+        """Names of the targets where they are known, as to `read_moments`."""
         return self._sums.target_names
 
     @property
@@ -349,7 +349,7 @@ class Moments:
         thin = ", thin" if self.is_thin else ""
         return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
 
-    def _with_target_names(self, names: tuple[str, ...]) -> "Moments":
+    def _with_target_names(self, names: tuple[str, ...] | None) -> "Moments":
         """The same moments, which know what their targets are called."""
         return self._make(replace(self._sums, target_names=names))
 
@@ -390,32 +390,6 @@ class Moments:
         )
 
     # -- computing ---------------------------------------------------------------------------
-
-    def gram_product(self, V: ArrayLike) -> Array:
-        """The product ``xtx @ V``; in thin form ``A'(A V)``, without an m x m matrix.
-
-        Parameters
-        ----------
-        V : array_like of shape (m,) or (m, r)
-
-        Returns
-        -------
-        ndarray of the shape of V
-
-        Examples
-        --------
-        >>> from sparsestep import Moments
-        >>> thin = Moments.from_data([[1, 0, 2], [3, 4, 0]], [1, 2])
-        >>> thin.is_thin, thin.gram_product([1, 0, 0])
-        (True, array([ 2.,  4., -2.]))
-        """
-        V = self._coefficients(V, "V")
-        if self._sums.pieces is None:
-            return np.asarray(self.xtx @ V)
-        result = np.zeros(V.shape)
-        for piece in self._sums.pieces:
-            result += piece.transposed_dot(piece.dot(V))
-        return result
 
     def gram_block(self, columns: ArrayLike) -> Array:
         """The rows and columns of `xtx` that belong to some columns, in either form.
@@ -471,7 +445,7 @@ class Moments:
         >>> moments.rss([[1.0, 0.0]])
         array([0.66666667, 4.66666667])
         """
-        coef = self._coefficients(coef, "coef")
+        coef = self._coefficients(coef)
         sums = self._sums
         k = len(sums.yty)
         if not sums.flat_y and coef.ndim == 2 and coef.shape[1] != k:
@@ -548,12 +522,12 @@ class Moments:
         y = np.concatenate([T, residual[None]])
         return X, (y[:, 0] if sums.flat_y else y)
 
-    def _coefficients(self, values: ArrayLike, name: str) -> Array:
-        """Values as doubles, one or more columns of length m."""
-        array = np.asarray(values, dtype=np.float64)
+    def _coefficients(self, coef: ArrayLike) -> Array:
+        """Coefficients as doubles, one or more columns of length m."""
+        array = np.asarray(coef, dtype=np.float64)
         if array.ndim not in (1, 2) or array.shape[0] != self.n_features:
             raise ValueError(
-                f"{name} has shape {array.shape}; its first dimension must be the "
+                f"coef has shape {array.shape}; its first dimension must be the "
                 f"{self.n_features} columns of these moments."
             )
         return array

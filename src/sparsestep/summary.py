@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONDITION", "Summary"]
+__all__ = ["Summary"]
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,8 @@ class Summary:
         Coefficients, standard errors and interval ends on the selected model.
     level : float
         Level of the intervals.
+    note : str
+        What to know of the weights of the rows; mostly empty.
     """
 
     facts: dict[str, str]
@@ -40,6 +42,7 @@ class Summary:
     low: Array
     high: Array
     level: float
+    note: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,6 +60,11 @@ class Summary:
         numbers = (self.coef, self.standard_error, self.low, self.high)
         data = dict(zip(self.columns[1:], numbers, strict=True))
         return pd.DataFrame(data, index=pd.Index(list(self.names), name=self.columns[0]))
+
+    @property
+    def condition(self) -> str:
+        """On what the intervals hold; empty if there is none."""
+        return CONDITION if np.isfinite(self.low).any() else ""
 
     def cells(self) -> list[tuple[str, ...]]:
         """The rows of the table as it is printed."""
@@ -76,7 +84,8 @@ class Summary:
             for first, *rest in table:
                 cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
                 lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
-            lines += ["", CONDITION]
+        for text in filter(None, (self.condition, self.note)):
+            lines += ["", text]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -94,9 +103,9 @@ class Summary:
             + "</tr>"
             for first, *rest in self.cells()
         )
-        if not self.names:
-            return f"<table>{facts}</table>"
-        return (
-            f"<table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            f"</table><p><small>{escape(CONDITION)}</small></p>"
-        )
+        html = f"<table>{facts}</table>"
+        if self.names:
+            html += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        for text in filter(None, (self.condition, self.note)):
+            html += f"<p><small>{escape(text)}</small></p>"
+        return html

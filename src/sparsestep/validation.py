@@ -1,5 +1,6 @@
 """The estimators' parameters and input, checked: one clear sentence for what cannot be used."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -13,6 +14,7 @@ __all__ = [
     "as_table",
     "clearer",
     "one_alpha",
+    "other_columns",
     "penalty_factors",
     "require_no_dates",
     "weights",
@@ -67,6 +69,27 @@ def _not_numbers(name: Any, kind: Any) -> str:
         f"Column {name!r} of X has type {kind} and could not be read as numbers; "
         "encode it or leave it out."
     )
+
+
+def other_columns(names: Sequence[str], fitted: Sequence[str]) -> str:
+    """The sentence for columns that are not those of the fit, of bounded length."""
+    seen, there = set(fitted), set(names)
+    missing = [name for name in fitted if name not in there]
+    new = [name for name in names if name not in seen]
+    if not missing and not new:
+        return "The columns of X are not in the order of those that the model was fitted to."
+    parts = []
+    if missing:
+        parts.append(f"lacks {_some(missing)}, which the model was fitted to")
+    if new:
+        parts.append(f"has {_some(new)}, which it was not fitted to")
+    return f"X {' and '.join(parts)}; give the columns of the fit, in the same order."
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of some names."""
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown + (f" and {len(names) - 3} more columns" if len(names) > 3 else "")
 
 
 def require_no_dates(X: Any) -> None:

@@ -48,7 +48,10 @@ def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str
     if isinstance(error, KeyboardInterrupt):
         return 130, "Interrupted."
     if origin == "cyclopts":
-        command = [arguments[0]] if arguments and not arguments[0].startswith("-") else []
+        from cyclopts import UnknownCommandError
+
+        known = arguments and not isinstance(error, UnknownCommandError)
+        command = [arguments[0]] if known and not arguments[0].startswith("-") else []
         return 2, f"{_ended(text)} See: {' '.join(['sparsestep', *command, '--help'])}"
     if isinstance(error, MemoryError):
         return 2, "There is not enough memory for this; use fewer columns or fewer alphas."

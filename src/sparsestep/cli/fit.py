@@ -18,7 +18,6 @@ from sparsestep.model_document import Document, Kind
 from sparsestep.model_file import fitted_document, write_document
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
-from sparsestep.summary import CONDITION
 from sparsestep.validation import alphas_wanted, one_alpha, whole_number
 
 __all__ = ["alphas_given", "fit", "settings_of"]
@@ -212,8 +211,9 @@ def _print(
     if summary.names:
         screen.say()
         screen.table(summary.columns, summary.cells())
+    if summary.condition:
         screen.say()
-        screen.say(CONDITION, style="dim")
+        screen.say(summary.condition, style="dim")
     for warned in document["warnings"]:
         screen.warn(warned["text"])
     for what, path in (("Model", model), ("Report", report)):

@@ -122,7 +122,8 @@ def _print(
     screen.table(("alpha", "variables", "R2", "enter (+) and leave (-)"), rows, texts=(3,))
     if found.missing_sizes:
         sizes = ", ".join(map(str, found.missing_sizes))
-        screen.warn(f"No alpha was found that keeps exactly {sizes} variables.")
+        variables = "variable" if sizes == "1" else "variables"
+        screen.warn(f"No alpha was found that keeps exactly {sizes} {variables}.")
 
 
 def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:

@@ -18,7 +18,7 @@ from sparsestep.sources import (
     read_moments,
 )
 from sparsestep.sources.arrow import open_rows
-from sparsestep.sources.checks import require_column
+from sparsestep.sources.checks import require_columns
 from sparsestep.sources.one_hot import indicators
 
 __all__ = ["Reading", "are_moments", "read"]
@@ -139,19 +139,17 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
 def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str] | None:
     """The columns to explain the target with; None for all others."""
     rows = open_rows(source, options.csv)
-    for name in (options.target, options.weight):
-        if name is not None:
-            require_column(name, rows.names, rows.where)
-    drop = _split(options.drop or [], rows.names)
+    roles = [name for name in (options.target, options.weight) if name is not None]
+    require_columns(roles, rows.names, rows.where)
+    drop = dict.fromkeys(_split(options.drop or [], rows.names))
+    require_columns(drop, rows.names, rows.where)
     for name in drop:
-        require_column(name, rows.names, rows.where)
         if name == options.target or name == options.weight:
             role = "target" if name == options.target else "weight"
             raise BadInputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
     if options.features is not None:
         chosen = _split(options.features, rows.names)
-        for name in chosen:
-            require_column(name, rows.names, rows.where)
+        require_columns(chosen, rows.names, rows.where)
     else:
         chosen = [name for name in rows.names if name not in (options.target, options.weight)]
         if chosen[:1] == [""]:

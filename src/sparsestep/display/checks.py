@@ -40,15 +40,18 @@ def fitted(estimator: Any, attribute: str, advice: str) -> Any:
     return getattr(estimator, attribute)
 
 
-def one_target(paths: Any, target: int | None) -> tuple[Any, int]:
-    """The path of one target of an estimator, and which target that is."""
+def one_target(estimator: Any, target: int | str | None) -> tuple[Any, int, str | None]:
+    """The path of one target, which target that is, and its name if there are several."""
+    paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
     paths = paths if isinstance(paths, list) else [paths]
+    models = estimator._fitted
     if target is None and len(paths) > 1:
-        raise ValueError(f"The estimator has {len(paths)} targets: say which by target=0.")
-    which = target or 0
-    if not 0 <= which < len(paths):
-        raise ValueError(f"target must lie between 0 and {len(paths) - 1}; got {target!r}.")
-    return paths[which], which
+        name = models.target_names[0]
+        raise ValueError(
+            f"The estimator has {len(paths)} targets: say which by target=0, or target={name!r}."
+        )
+    which = models.target_index(0 if target is None else target)
+    return paths[which], which, models.target_names[which] if len(paths) > 1 else None
 
 
 def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

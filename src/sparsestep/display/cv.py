@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from sparsestep.display.checks import (
     finite,
-    fitted,
     nearest,
     one_target,
     positive,
     require_matplotlib,
 )
+from sparsestep.display.labels import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +122,7 @@ class CVDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, target: int | None = None, ax: Axes | None = None
+        cls, estimator: Any, *, target: int | str | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw how a fitted ``SparseStepCV`` or ``SparseStepIC`` chose its alpha.
 
@@ -130,8 +130,9 @@ class CVDisplay:
         ----------
         estimator : SparseStepCV or SparseStepIC
             A fitted estimator.
-        target : int, optional
-            Which target, from 0, if there are several.
+        target : int or str, optional
+            Which target, if there are several: its number, from 0, or its name, which becomes the
+            title.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -151,8 +152,7 @@ class CVDisplay:
         'one SE (chosen): alpha = 7.23e+04, 3 kept'
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
-        path, t = one_target(paths, target)
+        path, t, title = one_target(estimator, target)
         alphas = np.asarray(path.alphas)
         chosen: dict[str, Any] = {"alpha": estimator.alpha_}
         se = None
@@ -174,8 +174,10 @@ class CVDisplay:
             n_nonzero=np.asarray(path.n_nonzero)[drawn],
             name=name,
             **{key: value for key, value in chosen.items() if value != 0},
-        )
-        return display.plot(ax=ax)
+        ).plot(ax=ax)
+        if title is not None:
+            display.ax_.set_title(plain([title])[0], parse_math=False)
+        return display
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve.

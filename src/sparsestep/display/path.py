@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sparsestep.display.checks import (
     Array,
     finite,
-    fitted,
     names_or_default,
     nearest,
     one_row_each,
@@ -178,7 +177,7 @@ class PathDisplay:
         cls,
         estimator: Any,
         *,
-        target: int | None = None,
+        target: int | str | None = None,
         truth: ArrayLike | None = None,
         ax: Axes | None = None,
         max_labels: int = 12,
@@ -189,8 +188,9 @@ class PathDisplay:
         ----------
         estimator : SparseStepCV or SparseStepIC
             A fitted estimator.
-        target : int, optional
-            Which target, from 0, if there are several.
+        target : int or str, optional
+            Which target, if there are several: its number, from 0, or its name, which becomes the
+            title.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
         ax : matplotlib Axes, optional
@@ -214,10 +214,12 @@ class PathDisplay:
         ['bmi', 'bp', 's5']
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
-        path, t = one_target(paths, target)
+        path, t, title = one_target(estimator, target)
         alpha = float(np.ravel(estimator.alpha_)[t])
-        return cls.from_path(path, alpha=alpha, truth=truth, ax=ax, max_labels=max_labels)
+        display = cls.from_path(path, alpha=alpha, truth=truth, ax=ax, max_labels=max_labels)
+        if title is not None:
+            display.ax_.set_title(plain([title])[0], parse_math=False)
+        return display
 
     def plot(
         self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
@@ -286,10 +288,8 @@ class PathDisplay:
         notes = []
         if self.alpha is not None and chosen is not None:
             kept = np.count_nonzero(coefs[:, chosen])
-            notes.append(f"dashed: chosen, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
-            self.alpha_line_ = ax.axvline(
-                self.alpha, color=drawing.GREY, linestyle="--", linewidth=1.0, zorder=1.8
-            )
+            notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
+            self.alpha_line_ = ax.axvline(self.alpha, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
 

@@ -35,8 +35,7 @@ def render_report(
     model : SparseStep, SparseStepCV, SparseStepIC or Document
         Fitted; or what `read_document` reads from a model file.
     target : str or sequence of str, optional
-        Name of the target, or one for each; "y", or "y0", "y1" and so on, otherwise. A document
-        has its own.
+        Name of the target, or one for each; otherwise as in `save_model`. A document has its own.
     source : str, optional
         Where the data came from, for a reader. A document has its own.
 
@@ -86,8 +85,7 @@ def write_report(
     path : path-like
         Exactly this name is used.
     target : str or sequence of str, optional
-        Name of the target, or one for each; "y", or "y0", "y1" and so on, otherwise. A document
-        has its own.
+        Name of the target, or one for each; otherwise as in `save_model`. A document has its own.
     source : str, optional
         Where the data came from, for a reader. A document has its own.
 

@@ -154,7 +154,8 @@ def _choice_in_words(choice: Choice, document: Document) -> str:
     if choice["by"] == "alpha":
         return "given beforehand"
     if choice["by"] == "size":
-        return f"searched for so that {_variables(choice['size'] or 0)} are kept"
+        k = choice["size"] or 0
+        return f"searched for so that {_variables(k)} {'are' if k > 1 else 'is'} kept"
     path = document["targets"][0]["path"]
     tried = "" if path is None else f" of {len(path['alphas'])} values"
     if choice["by"] == "criterion":

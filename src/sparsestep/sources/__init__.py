@@ -10,9 +10,10 @@ from sparsestep.sources.checks import (
     comes_from,
     folds_and_seed,
     load,
-    require_column,
+    require_columns,
 )
 from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.merging import with_targets
 
 __all__ = ["CsvFormat", "DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
 
@@ -162,9 +163,7 @@ def read_moments(
         drop_missing=drop_missing,
         **more,
     )
-    if isinstance(found, Moments):
-        return found._with_target_names((target,))
-    return [part._with_target_names((target,)) for part in found]
+    return with_targets(found, (target,))
 
 
 def read_categories(
@@ -210,6 +209,5 @@ def read_categories(
     from sparsestep.sources.one_hot import categories_of
 
     rows = open_rows(source, csv)
-    for name in columns or ():
-        require_column(name, rows.names, rows.where)
+    require_columns(columns or (), rows.names, rows.where)
     return categories_of(rows, list(rows.names if columns is None else columns))

@@ -36,11 +36,12 @@ from sparsestep.sources.blocks import (
     block_rows,
     is_text,
     loaded,
+    pandas_fields,
     pandas_schema,
     read_type,
     require_text,
 )
-from sparsestep.sources.checks import choose, comes_from, require_column
+from sparsestep.sources.checks import choose, comes_from, require_columns
 from sparsestep.sources.csv_format import CsvFormat, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.one_hot import Batches, Rows, one_hot
@@ -235,9 +236,9 @@ class _Pandas:
 
     def text_among(self, names: Sequence[str]) -> list[str]:
         """Those of the columns that hold text."""
-        few = self._frame.iloc[:0]
-        kinds = {name: pa.Schema.from_pandas(few[[name]], preserve_index=False) for name in names}
-        return [name for name, schema in kinds.items() if is_text(schema.field(0).type)]
+        # Without the values, text in columns of objects would not be found.
+        fields = pandas_fields(self._frame[list(names)])
+        return [field.name for field in fields if is_text(field.type)]
 
     def count(self) -> int:
         """Number of rows."""
@@ -412,12 +413,14 @@ class _Files(_Dataset):
             self._headers = list(pool.map(self._header, files))
             if self._lines:
                 self._find_decimal(pool)
-        dataset = self._make(self._plain_format(), None)
+        # pyarrow would read the first header once more, if not to find the columns of folders.
+        known = self._headers[0].schema if base is None else None
+        dataset = self._make(self._plain_format(), known)
         super().__init__(dataset, files[0] if base is None else base)
-        first = self._headers[0].schema
-        self.names = first.names + [
-            name for name in dataset.schema.names if name not in first.names
-        ]
+        # The columns of the folders come after those of the files.
+        first = self._headers[0].names
+        in_file = set(first)
+        self.names = [*first, *(name for name in self.names if name not in in_file)]
 
     def _make(self, form: Any, schema: Any) -> Any:
         """The files as a dataset; folders named key=value give columns."""
@@ -504,14 +507,11 @@ class _Files(_Dataset):
                     meta = pq.read_metadata(file)
                 groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
                 return _Header(meta.schema.to_arrow_schema(), meta.num_rows, groups)
-            header = _Header(self._plain_format().inspect(path, self._system), None, ())
-            # Names are decoded when they are asked for.
-            _ = header.schema.names
+            return _Header(self._plain_format().inspect(path, self._system), None, ())
         except UnicodeError as error:
             raise ValueError(self._other_encoding(path)) from error
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
-        return header
 
     def _other_encoding(self, path: str) -> str:
         """What is wrong with a file whose bytes are no text in its encoding."""
@@ -522,16 +522,19 @@ class _Files(_Dataset):
     ) -> None:
         """Check that each file has the columns and find the types to read them as."""
         self._columns = list(names)
-        self._in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].schema.names)
+        self._in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].names)
+        own = [name for name in names if name not in self._in_folder_names]
+        for path, header in zip(self._files, self._headers, strict=True):
+            require_columns(own, header.names, path)
         fields = []
         for name in names:
             if name in self._in_folder_names:
                 types = {self._type(self._dataset.schema.field(name), self.where, text, as_is)}
             else:
-                types = set()
-                for path, header in zip(self._files, self._headers, strict=True):
-                    require_column(name, header.schema.names, path)
-                    types.add(self._type(header.schema.field(name), path, text, as_is))
+                types = {
+                    self._type(header.schema.field(name), path, text, as_is)
+                    for path, header in zip(self._files, self._headers, strict=True)
+                }
             if len(types) > 1 and name in as_is:
                 raise TypeError(
                     f"Column {name!r} has another type in some of the files, such as "
@@ -712,7 +715,7 @@ class _Files(_Dataset):
         match = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message)
         if not match:
             return f"{path} cannot be read: {message}"
-        names = self._headers[self._files.index(path)].schema.names
+        names = self._headers[self._files.index(path)].names
         line = f" in line {match[2]}" if match[2] else ""
         return (
             f"Column {names[int(match[1])]!r} holds {match[3]!r}{line} of {path}; it is no number."
@@ -724,6 +727,8 @@ class _Header:
 
     def __init__(self, schema: Any, rows: int | None, groups: tuple[int, ...]) -> None:
         self.schema, self.rows, self.groups = schema, rows, groups
+        # pyarrow decodes all names whenever they are asked for.
+        self.names: list[str] = schema.names
 
 
 def _runs(groups: Sequence[int], size: int) -> Iterator[list[int]]:

@@ -25,6 +25,7 @@ __all__ = [
     "block_rows",
     "is_text",
     "loaded",
+    "pandas_fields",
     "pandas_schema",
     "partition_moments",
     "read_type",
@@ -154,18 +155,28 @@ def require_text(field: Any, where: str) -> None:
 def pandas_schema(frame: Any, text: Collection[str] = (), as_is: Collection[str] = ()) -> Any:
     """Types to read the columns of a pandas frame as; those of `text` and `as_is` as they are."""
     fields = []
-    for name in frame.columns:
-        try:
-            field = pa.Schema.from_pandas(frame[[name]], preserve_index=False).field(0)
-        except pa.ArrowException as error:
-            raise TypeError(
-                f"Column {name!r} holds values that are not all numbers: {error}"
-            ) from error
-        if name in text:
+    for field in pandas_fields(frame):
+        if field.name in text:
             require_text(field, "")
-        own = name in text or name in as_is
-        fields.append(field if own else pa.field(name, read_type(field, "")))
+        own = field.name in text or field.name in as_is
+        fields.append(field if own else pa.field(field.name, read_type(field, "")))
     return pa.schema(fields)
+
+
+def pandas_fields(frame: Any) -> Any:
+    """The columns of a pandas frame, with the types that Arrow finds for them."""
+    try:
+        return pa.Schema.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException:
+        # Which column it is can be seen only by trying each; on all, that takes far longer.
+        for name in frame.columns:
+            try:
+                pa.Schema.from_pandas(frame[[name]], preserve_index=False)
+            except pa.ArrowException as error:
+                raise TypeError(
+                    f"Column {name!r} holds values that are not all numbers: {error}"
+                ) from error
+        raise
 
 
 def block_moments(

@@ -1,6 +1,7 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -16,8 +17,9 @@ __all__ = [
     "comes_from",
     "folds_and_seed",
     "load",
-    "require_column",
+    "require_columns",
     "sentence",
+    "target_names",
 ]
 
 
@@ -76,8 +78,7 @@ def choose(
     for name in (*names, *wanted):
         if not isinstance(name, str):
             raise TypeError(f"Column names must be text, but {where} has or asks for {name!r}.")
-    for name in wanted:
-        require_column(name, names, where)
+    require_columns(wanted, names, where)
     if weight == target:
         raise ValueError(f"Column {target!r} cannot be both the target and the weight.")
     if features is None:
@@ -88,19 +89,21 @@ def choose(
     chosen = Columns(tuple(features), target, weight)
     if not chosen.features:
         raise ValueError(f"{sentence(where)} has no column left to use as a feature.")
-    for name in chosen.features:
-        require_column(name, names, where)
-        if chosen.features.count(name) > 1:
+    require_columns(chosen.features, names, where)
+    for name, count in Counter(chosen.features).items():
+        if count > 1:
             raise ValueError(f"Column {name!r} is given more than once in features.")
     return chosen
 
 
-def require_column(name: str, names: Sequence[str], where: str) -> None:
-    """Raise unless exactly one of the names is this one."""
-    if name not in names:
-        raise ValueError(f"{sentence(where)} has no column {name!r}; {_hint(name, names)}")
-    if list(names).count(name) > 1:
-        raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
+def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> None:
+    """Raise unless there is exactly one column of each name wanted."""
+    counts = Counter(names)
+    for name in wanted:
+        if name not in counts:
+            raise ValueError(f"{sentence(where)} has no column {name!r}; {_hint(name, names)}")
+        if counts[name] > 1:
+            raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
 
 
 def sentence(text: str) -> str:
@@ -130,6 +133,20 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
     if isinstance(seed, bool) or not isinstance(seed, whole) or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {seed!r}.")
     return None if folds is None else int(folds), int(seed)
+
+
+def target_names(y: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a frame, or of a series; None unless all are texts."""
+    if hasattr(y, "column_names"):
+        names = tuple(y.column_names)
+    elif hasattr(y, "columns"):
+        names = tuple(y.columns)
+    elif hasattr(y, "to_frame"):
+        # Unlike the name of a Dask array, that of a series means something.
+        names = (y.name,)
+    else:
+        return None
+    return names if all(isinstance(name, str) and name for name in names) else None
 
 
 def comes_from(value: Any, *packages: str) -> bool:

@@ -13,9 +13,16 @@ from typing import Any
 import numpy as np
 
 from sparsestep.moments import Moments
-from sparsestep.sources.checks import Columns, choose, comes_from, folds_and_seed, load
+from sparsestep.sources.checks import (
+    Columns,
+    choose,
+    comes_from,
+    folds_and_seed,
+    load,
+    target_names,
+)
 from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.merging import Parts, RowCounts, finish, merge
+from sparsestep.sources.merging import Parts, RowCounts, finish, merge, with_targets
 
 __all__ = ["is_dask", "moments", "moments_of", "predict"]
 
@@ -84,7 +91,8 @@ def moments(
         part(number, folds, seed, *pieces)
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
-    return finish(*_computed(leaves, progress=False), "X", folds=folds)
+    found = finish(*_computed(leaves, progress=False), "X", folds=folds)
+    return with_targets(found, target_names(y))
 
 
 def predict(estimator: Any, X: Any) -> Any:

@@ -73,6 +73,15 @@ def merge(pieces: Iterable[tuple[Parts, RowCounts]]) -> tuple[Parts, RowCounts]:
     return sums.result(), counts
 
 
+def with_targets(
+    found: Moments | list[Moments], names: tuple[str, ...] | None
+) -> Moments | list[Moments]:
+    """Moments, or those of each fold, that know what their targets are called."""
+    if isinstance(found, Moments):
+        return found._with_target_names(names)
+    return [part._with_target_names(names) for part in found]
+
+
 def finish(
     parts: Parts, counts: RowCounts, where: str, *, folds: int | None
 ) -> Moments | list[Moments]:

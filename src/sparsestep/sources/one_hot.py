@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
-from sparsestep.sources.checks import Columns, NotNumbersError, require_column
+from sparsestep.sources.checks import Columns, NotNumbersError, require_columns
 
 __all__ = ["Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
 
@@ -62,10 +62,10 @@ def one_hot(
     columns: Columns, rows: Rows, categories: Mapping[str, Sequence[str]]
 ) -> tuple[Columns, "_OneHot"]:
     """The columns after the encoding, and the rows that have them."""
+    require_columns(categories, rows.names, rows.where)
     for name, known in categories.items():
         if name in (columns.target, columns.weight):
             raise ValueError(f"Column {name!r} has categories, so it can only be a feature.")
-        require_column(name, rows.names, rows.where)
         if not known or len(set(known)) < len(known):
             raise ValueError(f"The categories of {name!r} must be one or more different texts.")
     features: list[str] = []
@@ -99,7 +99,7 @@ class _OneHot:
     ) -> None:
         """Choose the columns, given by their names after the encoding."""
         self._names = list(names)
-        self._rows.select(self._source_names, text=tuple(self._categories))
+        self._rows.select(self._source_names, text=self._categories)
 
     def text_among(self, names: Sequence[str]) -> list[str]:
         """None: all columns are encoded."""
@@ -147,7 +147,7 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
         return {}
     found: dict[str, Counter[str]] = {name: Counter() for name in text}
     numbers = {name: AlmostNumbers() for name in text}
-    rows.select(text, text=text)
+    rows.select(text, text=found)
     for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
         for name, known in found.items():
             texts = batch.column(name).cast(pa.string())

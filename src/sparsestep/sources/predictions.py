@@ -1,5 +1,6 @@
 """Predictions for the rows of any source, batch by batch, from nothing but the columns kept."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsestep.model_document import Document
 from sparsestep.sources.blocks import BLOCK_BYTES
-from sparsestep.sources.checks import require_column
+from sparsestep.sources.checks import require_columns
 from sparsestep.sources.one_hot import Rows, encoded
 
 __all__ = ["MissingValueError", "Predictions"]
@@ -59,23 +60,23 @@ class Predictions:
         for t, target in enumerate(self._targets):
             self._coef[np.searchsorted(kept, target["kept"]), t] = target["coef"]
         self._intercept = np.array([target["intercept"] for target in self._targets])
-        for name in (*numbers, *self._categories, *self._carried):
-            require_column(name, rows.names, rows.where)
+        needed = [*numbers, *self._categories, *self._carried]
+        require_columns(needed, rows.names, rows.where)
         single = len(self._targets) == 1
         self._outputs = [
             "prediction" if single else f"prediction of {target['name']}"
             for target in self._targets
         ]
-        for name in self._carried:
-            if name in self._outputs or self._carried.count(name) > 1:
+        for name, count in Counter([*self._carried, *self._outputs]).items():
+            if count > 1:
                 raise ValueError(f"The predictions would have two columns {name!r}; leave one out.")
-        self._needed = list(dict.fromkeys([*numbers, *self._categories, *self._carried]))
+        self._needed = list(dict.fromkeys(needed))
         # A model without variables still has a prediction for each row.
         names = self._needed or [rows.names[0]]
         rows.select(
             names,
-            text=tuple(self._categories),
-            as_is=[name for name in names if name not in numbers and name not in self._categories],
+            text=self._categories,
+            as_is=set(names).difference(numbers, self._categories),
         )
 
     def __iter__(self) -> Iterator[Any]:

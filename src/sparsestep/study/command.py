@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from sparsestep.cli.options import Flag
 
 __all__ = ["STAGES", "study"]
 
@@ -16,11 +18,11 @@ def study(
     grid: Literal["paper", "own"] = "paper",
     jobs: int | None = None,
     out: Path = Path("study"),
-    extras: bool = False,
+    extras: Annotated[bool, Flag] = False,
     stage: Literal["all", "generate", "fit", "rank", "test", "draw", "report"] = "all",
-    quiet: bool = False,
+    quiet: Annotated[bool, Flag] = False,
 ) -> None:
-    """Repeat the paper's simulation study: 180 data sets, six methods, four measures.
+    """Repeat the paper's simulation study: six methods, four measures, 135 or 180 data sets.
 
     A run that was stopped, even killed, goes on where it was when it is started again with the same
     options; the results are the same. They do not depend on the number of jobs.
@@ -28,10 +30,11 @@ def study(
     Parameters
     ----------
     scale : {"quick", "paper"}, default="quick"
-        "paper" is the full size: 30000 rows and up to 500 variables; "quick" has 3000 rows and up
-        to 100.
+        "paper" is the full size: 180 data sets of 30000 rows and up to 500 variables; "quick" has
+        135 of 3000 rows and up to 100.
     replicates : int, default=1
-        Data sets of each setting. More can be added to a finished run.
+        Data sets of each setting, of so many times as many in all. More can be added to a finished
+        run.
     grid : {"paper", "own"}, default="paper"
         The 101 lambdas of the paper for every method, or 101 down from each method's own largest.
     jobs : int, optional
