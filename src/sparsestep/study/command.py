@@ -33,8 +33,7 @@ def study(
         "paper" is the full size: 180 data sets of 30000 rows and up to 500 variables; "quick" has
         135 of 3000 rows and up to 100.
     replicates : int, default=1
-        Data sets of each setting, of so many times as many in all. More can be added to a finished
-        run.
+        Data sets of each setting. More can be added to a finished run.
     grid : {"paper", "own"}, default="paper"
         The 101 lambdas of the paper for every method, or 101 down from each method's own largest.
     jobs : int, optional
