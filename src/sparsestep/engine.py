@@ -557,7 +557,32 @@ def _finish(
     ending = end.at >= len(gammas) - 2
     leaves[ending] |= away[ending] > 1e-9 * np.abs(rows.b[ending])
     contradicted = np.where(support, leaves, _returns(residual, width, rows.alpha, rules))
+    doubtful: Mask = np.any((rows.alpha > 0) & contradicted, axis=1)
+    by_one, by_some, not_enough = _shows(family, rows, end, residual, gammas, schedule, back, rules)
+    doubtful |= not_enough
+    for which, widths, steps in (
+        (by_one, gammas[-1:], 1),
+        (by_some, gammas[-_LAST:], schedule.t_max),
+    ):
+        more = np.flatnonzero(which & ~doubtful)
+        if len(more):
+            rows.b[more] = _last_steps(family, rows.take(more), force[more], widths, steps)
+            doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
+    return doubtful
 
+
+def _shows(
+    family: GramFamily,
+    rows: _Rows,
+    end: _End,
+    residual: Array,
+    gammas: Array,
+    schedule: Schedule,
+    back: Array,
+    rules: Rules,
+) -> tuple[Mask, Mask, Mask]:
+    """In which rows the end of the loop shows: by its last step, the last few, or more of them."""
+    support, tau, b2 = end.support, end.tau, rows.b**2
     last = gammas[-1] ** 2 * rows.unit
     if not family.well_conditioned:
         # Columns that are out may stand in for those that are in as far as their penalty lets them.
@@ -565,7 +590,8 @@ def _finish(
         tau = np.minimum(tau, crest.min(axis=1, keepdims=True, initial=np.inf))
         # The penalties of these push them, which the residual of least squares does not show.
         push = np.where(support, rows.alpha * last / (b2 * np.sqrt(b2)), 0.0)
-        residual += schedule.gamma_step**2 * push.max(axis=1, keepdims=True, initial=0.0)
+        push = push.max(axis=1, keepdims=True, initial=0.0)
+        residual = residual + schedule.gamma_step**2 * push
     pull = rows.alpha * last / (b2 * b2 * tau)
     before, dead = _dead(residual, rows, end, gammas, schedule, rules)
     # Those that are out may show, or move those that are in by more than the digits promised.
@@ -574,28 +600,21 @@ def _finish(
     shows = dead * back[rows.slot] > 0.5 * schedule.epsilon
     visible = np.where(support, pull > 1e-10, shows | (dead > 1e-10 * felt))
     visible &= rows.alpha > 0
-    # One step, the last, makes light of what they are before it, as of the pull on those in.
+    # One step makes light of what they are before it, as of the pull on those in.
     off = 2 * before**2 / last
     off = np.where(shows, off > 2e-9, off * dead > 1e-9 * felt)
     of_first = pull * (schedule.gamma_step**2 if schedule.t_max == 1 else 1.0)
     far = np.any(visible & np.where(support, of_first > 1e-5, off), axis=1)
-    doubtful: Mask = np.any((rows.alpha > 0) & contradicted, axis=1)
-    ratio = dead / np.sqrt(last)
-    forgets = _forgets(
-        np.where(visible & support, pull, 0.0).max(axis=1, initial=0.0),
-        np.where(visible & ~support, ratio, 0.0).max(axis=1, initial=0.0),
-        schedule,
-    )
-    doubtful |= far & ~(forgets & (end.at < len(gammas) - _LAST))
-    for widths, steps, which in (
-        (gammas[-1:], 1, visible.any(axis=1) & ~far),
-        (gammas[-_LAST:], schedule.t_max, far),
-    ):
-        more = np.flatnonzero(which & ~doubtful)
-        if len(more):
-            rows.b[more] = _last_steps(family, rows.take(more), force[more], widths, steps)
-            doubtful[more] = ~np.isfinite(rows.b[more]).all(axis=1)
-    return doubtful
+    enough = np.zeros_like(far)
+    if far.any():
+        seen, inside = visible[far], support[far]
+        enough[far] = end.at[far] < len(gammas) - _LAST
+        enough[far] &= _forgets(
+            np.where(seen & inside, pull[far], 0.0).max(axis=1),
+            np.where(seen & ~inside, dead[far] / np.sqrt(last[far]), 0.0).max(axis=1),
+            schedule,
+        )
+    return visible.any(axis=1) & ~far, far & enough, far & ~enough
 
 
 def _forgets(pull: Array, ratio: Array, schedule: Schedule) -> Mask:
