@@ -162,6 +162,15 @@ def test_penalty_factors(seed, share, data):
     assert not np.any(found[0][np.isinf(factor)])
 
 
+def test_the_last_of_the_penalty_is_seen_by_its_factor():
+    """A target so small that at the last gamma the penalty still shows in the coefficients."""
+    for seed in range(10):
+        A, y = wide_problem("uncorrelated", 10, 25, seed)
+        factor = np.random.default_rng(seed).choice([1e-3, 1.0, 3.0], 25)
+        y, alphas = 0.01 * y, np.array([2e-5])
+        compare_rows(A, y, alphas, solve(A, y, alphas, factor=factor), penalty_factor=factor)
+
+
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 10.0])
 def test_the_literal_loop_on_rows_is_the_one_on_the_matrix(alpha):
     A, y = wide_problem("uncorrelated", 10, 25, 4)

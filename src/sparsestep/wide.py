@@ -392,7 +392,7 @@ def _finish(
         lean = columns.lean[fit.inside]
         size = np.abs(fit.b * lean)
         change = rows.ratio[row, fit.inside] * gamma / (fit.b * lean)
-        w, d = last**2 / alpha, alpha * last**2 * lean**2 / size**4
+        w, d = last**2 / alpha, alpha * last**2 / size**4
         good[row] = (
             most * gamma < _STAYS_OUT[rules] * alpha
             and np.all(size > 0.5 * rules.in_ratio * gamma)
