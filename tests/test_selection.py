@@ -22,6 +22,8 @@ from sklearn.model_selection import (
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.fitting import Settings, fit_alphas
+from sparsestep.grid import every_size
 from sparsestep.selection import CVErrors
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])
@@ -201,6 +203,28 @@ def test_exactly_so_many_variables(seed, size):
     assert_allclose(same.coef_, model.coef_, rtol=1e-10)
     on_path = sparsestep_path(X, y, alphas="sizes").select(size)
     assert on_path.alpha == model.alpha_ and np.count_nonzero(on_path.coef) == size
+
+
+@pytest.mark.parametrize(
+    ("m", "correlation", "size"), [(6, 0.0, 3), (30, 0.5, 4), (30, 0.9, 12), (60, 0.95, 30)]
+)
+def test_one_size_is_searched_for_as_among_all_but_with_fewer_fits(m, correlation, size):
+    moments = Moments.from_data(*table(150, m, m, correlation=correlation, noise=2.0))
+    tried = {}
+
+    def sizes(alphas):
+        kept = fit_alphas([moments], alphas, Settings())[0].n_nonzero
+        tried.update(zip(alphas[0].tolist(), kept[0].tolist(), strict=True))
+        return kept
+
+    alphas = {}
+    for only in (None, size):
+        tried.clear()
+        every_size(sizes, np.array([1e3]), m, only=only)
+        alphas[only] = dict(tried)
+    of_that_size = [{a for a, k in found.items() if k == size} for found in alphas.values()]
+    assert of_that_size[0] == of_that_size[1] != set()
+    assert m < 10 or len(alphas[size]) < 0.7 * len(alphas[None])
 
 
 def test_of_several_models_of_a_size_the_best_fitting_is_selected():

@@ -165,7 +165,7 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         )
     models, n_iter = [], 0
     for t in range(np.size(moments.mean_y)):
-        fits, _ = fit_every_size(moments.target(t), settings, largest=size)
+        fits, _ = fit_every_size(moments.target(t), settings, only=size)
         sizes = fits.n_nonzero[0]
         index = np.flatnonzero(sizes == size)
         if not len(index):

@@ -247,21 +247,28 @@ def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
 
 
 def fit_every_size(
-    moments: Moments, settings: Settings, largest: int | None = None
+    moments: Moments, settings: Settings, only: int | None = None
 ) -> tuple[Fits, list[int]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
-    For one target. Variables without a penalty count, though there is no choice about them. In
-    wide data no size above `largest` is looked for.
+    For one target. Variables without a penalty count, though there is no choice about them. If
+    `only` one size is asked for, others are found by chance.
     """
-    scale = _Scale.of(moments, settings, largest)
+    scale = _Scale.of(moments, settings, only)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
         rounds.append(fit_alphas([moments], alphas, settings)[0])
         return rounds[-1].n_nonzero - scale.always
 
-    _, missing = every_size(sizes, scale.guess, scale.full, spread=scale.spread, wide=scale.wide)
+    _, missing = every_size(
+        sizes,
+        scale.guess,
+        scale.full,
+        only=None if only is None else only - scale.always,
+        spread=scale.spread,
+        wide=scale.wide,
+    )
     found = Fits(
         np.concatenate([fits.alphas for fits in rounds], axis=1),
         np.concatenate([fits.coefs for fits in rounds], axis=1),

@@ -102,6 +102,7 @@ def every_size(
     *,
     narrowest: float = 1e-6,
     most_alphas: int = 4000,
+    only: int | None = None,
     spread: float = 1.0,
     wide: bool = False,
 ) -> tuple[Array, list[int]]:
@@ -109,7 +110,8 @@ def every_size(
 
     Rounds of many alphas at once: every gap between neighbouring alphas whose sizes differ by more
     than one is filled, until no gap is left that is wider than `narrowest` in the logarithm. Sizes
-    need not fall as alpha grows, so a size found anywhere counts.
+    need not fall as alpha grows, so a size found anywhere counts. If `only` one size is asked for,
+    no gap is filled but those from at most that size to at least it: there are its other models.
     """
     if wide:
         narrowest, most_alphas = _NARROWEST_IF_WIDE, _MOST_ALPHAS_IF_WIDE
@@ -121,7 +123,8 @@ def every_size(
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
         apart = np.log(alphas[:-1] / alphas[1:]) > narrowest
-        gaps = np.flatnonzero((absent > 0) & apart)
+        asked = True if only is None else (low <= only) & (only <= high)
+        gaps = np.flatnonzero((absent > 0) & apart & asked)
         if not len(gaps):
             break
         inner = [
