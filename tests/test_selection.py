@@ -276,12 +276,44 @@ def test_folds_of_moments_are_folds_of_rows():
         ([(range(5), range(50, 99))], "Split 0 of cv has row numbers outside 0 to 39"),
         ([HALVES[0], ([], range(5))], "Split 1 of cv has no training rows"),
         ([HALVES[0], (range(5), [])], "Split 1 of cv has no test rows"),
+        ([(range(-41, 0), range(5))], "Split 0 of cv has row numbers outside 0 to 39"),
+        ([[1, 2, 3]], "Split 0 of cv is not a pair; give its training rows and its test rows"),
+        ([HALVES[0], 5], "Split 1 of cv is not a pair"),
+        ([([True] * 39, [1])], "Split 0 of cv has True or False for 39 training rows, but X has"),
+        ([([0], np.array([1.0, 2.0]))], "Split 0 of cv has test rows that are no list of whole"),
+        ([([[0, 1]], [2])], "Split 0 of cv has training rows that are no list of whole numbers"),
+        ([([[0], [1, 2]], [2])], "Split 0 of cv has training rows that are no list of whole"),
+        ([(["a", "b"], [2])], "give row numbers from 0 to 39, or True or False for each row"),
         (41, "cv=41 folds need as many rows; there are 40"),
     ],
 )
 def test_splits_that_cannot_be_used(cv, words):
     with pytest.raises(ValueError, match=words):
         SparseStepCV(5, cv=cv).fit(*table(40, 3))
+
+
+@given(
+    data=st.data(),
+    kind=st.sampled_from(["numbers", "negative", "tuples", "masks", "unsigned"]),
+    partition=st.booleans(),
+)
+@settings(max_examples=15)
+def test_splits_given_in_any_way_are_the_same_splits(data, kind, partition):
+    X, y = table(40, 3)
+    cv = list(KFold(4).split(X))
+    if not partition:
+        start = data.draw(st.integers(1, 10))
+        cv = [(train[start:], test) for train, test in cv]
+    as_given = {
+        "numbers": lambda rows: rows.tolist(),
+        "negative": lambda rows: rows - 40 * (rows % 2),
+        "tuples": lambda rows: tuple(rows.tolist()),
+        "masks": lambda rows: np.isin(np.arange(40), rows),
+        "unsigned": lambda rows: rows.astype(np.uint8),
+    }[kind]
+    model = SparseStepCV(ALPHAS, cv=[tuple(map(as_given, split)) for split in cv]).fit(X, y)
+    expected = errors_by_rows(X, y, cv, None)
+    assert_allclose(model.mse_path_, expected, rtol=1e-9)
 
 
 def test_folds_that_cannot_be_used():

@@ -1,6 +1,6 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -416,7 +416,8 @@ class SparseStepCV(_SparseStepBase):
         rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
         scale of scikit-learn's ``Ridge``): the paper's lambdas.
     cv : int, splitter or iterable of (train, test), default=10
-        Any of scikit-learn's ways to split. A number means so many contiguous folds.
+        Any of scikit-learn's ways to split. A number means so many contiguous folds; given splits
+        are pairs of row numbers, or of one True or False for each row.
     rule : {"min", "1se"}, default="min"
         "min" takes the smallest cross-validation error; "1se" the sparsest model within one
         standard error of it.
@@ -557,12 +558,14 @@ class SparseStepCV(_SparseStepBase):
             )
         return int(self.cv)
 
-    def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
-        """The splits of `cv`, as index arrays."""
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[Any]:
+        """The splits of `cv`; given ones as they are."""
         if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
             raise ValueError(
                 f"cv={self.cv} folds need as many rows; there are {X.shape[0]}: lower cv."
             )
+        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
+            return list(self.cv)
         return list(check_cv(self.cv).split(X, y, groups))
 
     def _cross_validate(
