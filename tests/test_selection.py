@@ -316,6 +316,16 @@ def test_splits_given_in_any_way_are_the_same_splits(data, kind, partition):
     assert_allclose(model.mse_path_, expected, rtol=1e-9)
 
 
+def test_a_single_split_has_no_standard_error():
+    X, y = table(40, 3)
+    hold_out = [(range(30), range(30, 40))]
+    facts = SparseStepCV(5, cv=hold_out).fit(X, y).summary().facts
+    assert facts["alpha"].endswith("(one hold-out split)")
+    assert float(facts["CV error"]) > 0
+    with pytest.raises(ValueError, match="rule='1se' needs at least two splits"):
+        SparseStepCV(5, cv=hold_out, rule="1se").fit(X, y)
+
+
 def test_folds_that_cannot_be_used():
     X, y = table(40, 3)
     weight = np.repeat([0.0, 1.0], [10, 30])

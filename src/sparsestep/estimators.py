@@ -420,7 +420,7 @@ class SparseStepCV(_SparseStepBase):
         are pairs of row numbers, or of one True or False for each row.
     rule : {"min", "1se"}, default="min"
         "min" takes the smallest cross-validation error; "1se" the sparsest model within one
-        standard error of it.
+        standard error of it, which takes at least two splits.
     n_jobs : int, default=None
         Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
         linear algebra uses. The answer does not depend on it.
@@ -436,9 +436,10 @@ class SparseStepCV(_SparseStepBase):
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
         Mean squared error of each alpha on each fold.
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
-        Cross-validation error of each alpha, folds weighted by their size, and its standard error.
+        Cross-validation error of each alpha, folds weighted by their size, and its standard error:
+        NaN for a single split.
     alpha_min_, alpha_1se_ : float or ndarray of shape (n_targets,)
-        The alphas of the two rules.
+        The alphas of the two rules; the same for a single split.
     path_ : Path or list of Path
         The models of all alphas on all rows.
 

@@ -46,8 +46,9 @@ class CVResult:
     ----------
     mse : ndarray of shape (n_alphas, n_folds)
     mean, se : ndarrays of shape (n_alphas,)
+        Of a single fold there is no standard error: NaN.
     alpha_min, alpha_1se : float
-        The alphas of the two rules.
+        The alphas of the two rules; of a single fold they are the same.
     """
 
     mse: Array
@@ -211,6 +212,11 @@ def by_validation(
     """The model of the alpha that fits to each of `train` do best with on what they left out."""
     if rule not in ("min", "1se"):
         raise ValueError(f"rule must be 'min' or '1se'; got {rule!r}.")
+    if rule == "1se" and len(valid) == 1:
+        raise ValueError(
+            "rule='1se' needs at least two splits, as the error on a single one has no standard "
+            "error; use rule='min' or more splits."
+        )
     for k, fold in enumerate(valid):
         if fold.weight_sum <= 0:
             raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
@@ -225,8 +231,10 @@ def by_validation(
         index = best if rule == "min" else sparse
         mean, se = errors.mean, errors.se
         cv = CVResult(errors.mse, mean, se, float(path.alphas[best]), float(path.alphas[sparse]))
-        facts = {"CV error": f"{mean[index]:.5g} +- {se[index]:.4g}{_hint(path, index, alphas)}"}
-        how = f"{len(valid)}-fold cross-validation, {rule}"
+        how, spread = f"{len(valid)}-fold cross-validation, {rule}", f" +- {se[index]:.4g}"
+        if len(valid) == 1:
+            how, spread = "one hold-out split", ""
+        facts = {"CV error": f"{mean[index]:.5g}{spread}{_hint(path, index, alphas)}"}
         point = _point(fits, t, index)
         models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
         say(f"alpha {point[2]:.5g} keeps {np.count_nonzero(point[0])} variables")
