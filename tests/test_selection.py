@@ -251,8 +251,11 @@ def test_a_size_that_no_alpha_gives_is_refused_with_the_nearest():
     assert sparsestep_path(X, y, alphas="sizes").missing_sizes == (2,)
     with pytest.raises(ValueError, match=r"n_nonzero=2 .*the nearest sizes are 1 and 3"):
         SparseStep(n_nonzero=2).fit(X, y)
-    with pytest.raises(ValueError, match="exactly 2 variables; the nearest sizes are 1 and 3"):
+    nearest = "exactly 2 variables; the nearest sizes are 1 and 3."
+    with pytest.raises(ValueError, match=rf"{nearest} SparseStep\(n_nonzero=2\) looks for one"):
         sparsestep_path(X, y).select(2)
+    with pytest.raises(ValueError, match=f"{nearest}$"):
+        sparsestep_path(X, y, alphas="sizes").select(2)
     with pytest.raises(ValueError, match="n_nonzero=5 is more than the 4 columns"):
         SparseStep(n_nonzero=5).fit(X, y)
     with pytest.raises(ValueError, match=r"n_nonzero=4 .*the nearest size is 3"):

@@ -313,6 +313,10 @@ def test_every_size_up_to_half_as_many_as_rows_and_a_size_beyond():
     path = sparsestep_path(A, y, alphas="sizes")
     found = {*path.n_nonzero.tolist(), *path.missing_sizes}
     assert set(range(13)) <= found and len(path.missing_sizes) < 6
+    assert max(path.missing_sizes, default=0) <= 12
+    beyond = next(size for size in range(13, 24) if size not in path.n_nonzero)
+    with pytest.raises(ValueError, match=rf"SparseStep\(n_nonzero={beyond}\) looks for one"):
+        path.select(beyond)
     largest = int(path.n_nonzero.max())
     model = SparseStep(n_nonzero=largest).fit(A, y)
     assert np.count_nonzero(model.coef_) == largest

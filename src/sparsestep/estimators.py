@@ -687,7 +687,8 @@ def sparsestep_path(
         How many alphas, between one that keeps no variable and one that keeps all (of more columns
         than rows: half as many as there are rows, here and in "sizes"); the alphas
         themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
-        "sizes" for one model of every size that some alpha gives.
+        "sizes" for one model of every size that some alpha gives (``n_nonzero`` of `SparseStep`
+        looks for a single one, however large).
     fit_intercept, standardize, penalty_factor
         As in `SparseStep`.
     gamma_0, gamma_stop, gamma_step, t_max, epsilon, polish, solver
