@@ -30,6 +30,13 @@ def by_cv(n=120, m=8, k=3, rule="1se"):
 
 
 @functools.cache
+def by_one_split():
+    """The last rows are held out."""
+    model = SparseStepCV(cv=[(range(90), range(90, 120))]).fit(*rows())
+    return document_of(model, target="output")
+
+
+@functools.cache
 def by_criterion():
     return document_of(SparseStepIC("bic").fit(*rows()), target="output")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
@@ -64,6 +64,26 @@ def test_grids_with_penalty_factors(seed, factor, fit_intercept):
     always = factor.count(0.0)
     assert path.n_nonzero[0] == always
     assert path.n_nonzero[-1] == 5 - factor.count(np.inf)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    powers=st.lists(st.integers(-30, 30), min_size=1, max_size=5),
+    wide=st.booleans(),
+)
+@example(0, [-20], False)
+@example(0, [20], False)
+@example(0, [-15, 0, 0, 0, 0], False)
+@example(0, [-15, 0], True)
+@settings(max_examples=12)
+def test_grids_whatever_the_size_of_the_penalty_factors(seed, powers, wide):
+    X, y = table(12, 20, seed) if wide else table(40, 5, seed)
+    factor = 10.0 ** np.resize(powers, X.shape[1])
+    path = sparsestep_path(X, y, alphas=10, penalty_factor=factor)
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= (6 if wide else 5)
+    path = sparsestep_path(X, y, alphas="sizes", penalty_factor=factor)
+    assert {0, 6 if wide else 5} <= {*path.n_nonzero.tolist(), *path.missing_sizes}
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= 5
 
 
 def test_a_constant_column_counts_only_without_an_intercept():

@@ -387,6 +387,12 @@ def test_the_curve_marks_both_rules():
     assert page.all("path", **{"class": "band"})
 
 
+def test_a_single_split_has_no_standard_error():
+    page = Page(render_report(documents.by_one_split()))
+    assert "one hold-out split" in page.text and "1-fold" not in page.text
+    assert "one standard error" not in page.text.lower() and "nan" not in page.text.lower()
+
+
 def test_a_criterion_has_a_curve_without_a_band():
     page = Page(render_report(documents.by_criterion()))
     assert page.all("path", **{"class": "curve"}) and not page.all("path", **{"class": "band"})

@@ -22,6 +22,8 @@ from sklearn.model_selection import (
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.fitting import Settings, fit_alphas
+from sparsestep.grid import every_size
 from sparsestep.selection import CVErrors
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])
@@ -203,6 +205,28 @@ def test_exactly_so_many_variables(seed, size):
     assert on_path.alpha == model.alpha_ and np.count_nonzero(on_path.coef) == size
 
 
+@pytest.mark.parametrize(
+    ("m", "correlation", "size"), [(6, 0.0, 3), (30, 0.5, 4), (30, 0.9, 12), (60, 0.95, 30)]
+)
+def test_one_size_is_searched_for_as_among_all_but_with_fewer_fits(m, correlation, size):
+    moments = Moments.from_data(*table(150, m, m, correlation=correlation, noise=2.0))
+    tried = {}
+
+    def sizes(alphas):
+        kept = fit_alphas([moments], alphas, Settings())[0].n_nonzero
+        tried.update(zip(alphas[0].tolist(), kept[0].tolist(), strict=True))
+        return kept
+
+    alphas = {}
+    for only in (None, size):
+        tried.clear()
+        every_size(sizes, np.array([1e3]), m, only=only)
+        alphas[only] = dict(tried)
+    of_that_size = [{a for a, k in found.items() if k == size} for found in alphas.values()]
+    assert of_that_size[0] == of_that_size[1] != set()
+    assert m < 10 or len(alphas[size]) < 0.7 * len(alphas[None])
+
+
 def test_of_several_models_of_a_size_the_best_fitting_is_selected():
     X, y = table(60, 8, 18, correlation=0.95, noise=3.0)
     path = sparsestep_path(X, y, alphas=100)
@@ -227,8 +251,11 @@ def test_a_size_that_no_alpha_gives_is_refused_with_the_nearest():
     assert sparsestep_path(X, y, alphas="sizes").missing_sizes == (2,)
     with pytest.raises(ValueError, match=r"n_nonzero=2 .*the nearest sizes are 1 and 3"):
         SparseStep(n_nonzero=2).fit(X, y)
-    with pytest.raises(ValueError, match="exactly 2 variables; the nearest sizes are 1 and 3"):
+    nearest = "exactly 2 variables; the nearest sizes are 1 and 3."
+    with pytest.raises(ValueError, match=rf"{nearest} SparseStep\(n_nonzero=2\) looks for one"):
         sparsestep_path(X, y).select(2)
+    with pytest.raises(ValueError, match=f"{nearest}$"):
+        sparsestep_path(X, y, alphas="sizes").select(2)
     with pytest.raises(ValueError, match="n_nonzero=5 is more than the 4 columns"):
         SparseStep(n_nonzero=5).fit(X, y)
     with pytest.raises(ValueError, match=r"n_nonzero=4 .*the nearest size is 3"):
@@ -252,12 +279,54 @@ def test_folds_of_moments_are_folds_of_rows():
         ([(range(5), range(50, 99))], "Split 0 of cv has row numbers outside 0 to 39"),
         ([HALVES[0], ([], range(5))], "Split 1 of cv has no training rows"),
         ([HALVES[0], (range(5), [])], "Split 1 of cv has no test rows"),
+        ([(range(-41, 0), range(5))], "Split 0 of cv has row numbers outside 0 to 39"),
+        ([[1, 2, 3]], "Split 0 of cv is not a pair; give its training rows and its test rows"),
+        ([HALVES[0], 5], "Split 1 of cv is not a pair"),
+        ([([True] * 39, [1])], "Split 0 of cv has True or False for 39 training rows, but X has"),
+        ([([0], np.array([1.0, 2.0]))], "Split 0 of cv has test rows that are no list of whole"),
+        ([([[0, 1]], [2])], "Split 0 of cv has training rows that are no list of whole numbers"),
+        ([([[0], [1, 2]], [2])], "Split 0 of cv has training rows that are no list of whole"),
+        ([(["a", "b"], [2])], "give row numbers from 0 to 39, or True or False for each row"),
         (41, "cv=41 folds need as many rows; there are 40"),
     ],
 )
 def test_splits_that_cannot_be_used(cv, words):
     with pytest.raises(ValueError, match=words):
         SparseStepCV(5, cv=cv).fit(*table(40, 3))
+
+
+@given(
+    data=st.data(),
+    kind=st.sampled_from(["numbers", "negative", "tuples", "masks", "unsigned"]),
+    partition=st.booleans(),
+)
+@settings(max_examples=15)
+def test_splits_given_in_any_way_are_the_same_splits(data, kind, partition):
+    X, y = table(40, 3)
+    cv = list(KFold(4).split(X))
+    if not partition:
+        start = data.draw(st.integers(1, 10))
+        cv = [(train[start:], test) for train, test in cv]
+    as_given = {
+        "numbers": lambda rows: rows.tolist(),
+        "negative": lambda rows: rows - 40 * (rows % 2),
+        "tuples": lambda rows: tuple(rows.tolist()),
+        "masks": lambda rows: np.isin(np.arange(40), rows),
+        "unsigned": lambda rows: rows.astype(np.uint8),
+    }[kind]
+    model = SparseStepCV(ALPHAS, cv=[tuple(map(as_given, split)) for split in cv]).fit(X, y)
+    expected = errors_by_rows(X, y, cv, None)
+    assert_allclose(model.mse_path_, expected, rtol=1e-9)
+
+
+def test_a_single_split_has_no_standard_error():
+    X, y = table(40, 3)
+    hold_out = [(range(30), range(30, 40))]
+    facts = SparseStepCV(5, cv=hold_out).fit(X, y).summary().facts
+    assert facts["alpha"].endswith("(one hold-out split)")
+    assert float(facts["CV error"]) > 0
+    with pytest.raises(ValueError, match="rule='1se' needs at least two splits"):
+        SparseStepCV(5, cv=hold_out, rule="1se").fit(X, y)
 
 
 def test_folds_that_cannot_be_used():

@@ -7,6 +7,7 @@ from scipy import stats
 
 from rows import table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC
+from sparsestep.model_file import document_of
 
 
 def least_squares(X, y, weight, fit_intercept, level):
@@ -95,6 +96,33 @@ def test_given_alphas_that_end_too_early_are_pointed_out():
         assert "try" not in said(alphas)
     full = SparseStepIC("aic", alphas=[1e6, 0.0]).fit(X, y)
     assert np.all(full.coef_ != 0) and "try" not in full.summary().facts["AIC"]
+
+
+def test_the_end_of_a_grid_of_more_columns_than_rows_is_pointed_out():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 200))
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(60)
+    bic = SparseStepIC("bic").fit(X, y)
+    assert np.count_nonzero(bic.coef_) == bic.path_.n_nonzero[-1]
+    said = bic.summary().facts["BIC"]
+    assert said.endswith("(at the end of alphas: try criterion='ebic' or cross-validation)")
+    document = document_of(bic)
+    assert [warning["text"] for warning in document["warnings"]] == [
+        "BIC chose the model at the end of the alphas tried, and would keep ever more of 200 "
+        "columns for 60 rows; use criterion='ebic' or cross-validation."
+    ]
+    ebic = SparseStepIC("ebic").fit(X, y)
+    assert np.count_nonzero(ebic.coef_) < 10 and "try" not in ebic.summary().facts["EBIC"]
+    # Where every column explains a little of the target, more of them would predict better.
+    dense = np.repeat(rng.standard_normal((40, 4)), 15, axis=1) + rng.standard_normal((40, 60))
+    cv = SparseStepCV(10, cv=5).fit(dense, dense.sum(axis=1))
+    assert cv.alpha_ == cv.alphas_[-1]
+    assert cv.summary().facts["CV error"].endswith("(at the end of alphas: try smaller ones)")
+    assert "alpha at the end" in {warning["kind"] for warning in document_of(cv)["warnings"]}
+    # With more rows than columns the small end is the full model, whatever stays out of it.
+    X = np.column_stack([rng.standard_normal((60, 3)), np.ones(60)])
+    full = SparseStepIC("aic").fit(X, X.sum(axis=1) + 0.1 * rng.standard_normal(60))
+    assert np.count_nonzero(full.coef_) == 3 and "try" not in full.summary().facts["AIC"]
 
 
 def test_text():

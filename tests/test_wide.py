@@ -50,13 +50,16 @@ def moved(array, seed):
     return array * (1 + 1e-12 * rng.standard_normal(array.shape))
 
 
-def compare_rows(A, y, alphas, found, **how):
-    """Count the fits that 1e-12 turns; fail on any other difference from the literal loop."""
+def compare_rows(A, y, alphas, found, nothing=1e-13, **how):
+    """Count the fits that 1e-12 turns; fail on any other difference from the literal loop.
+
+    Differences are `nothing` below this share of the largest coefficient.
+    """
     fragile = 0
     for alpha, b in zip(alphas, found, strict=True):
         expected = sparsestep_reference_rows(A, y, alpha, **how)
         if np.array_equal(b != 0, expected != 0):
-            if not np.allclose(b, expected, rtol=1e-8, atol=1e-13 * np.abs(expected).max()):
+            if not np.allclose(b, expected, rtol=1e-8, atol=nothing * np.abs(expected).max()):
                 # What the rounding of the rows alone changes.
                 other = sparsestep_reference_rows(moved(A, 0), moved(y, 1), alpha, **how)
                 assert_allclose(b, expected, rtol=0, atol=np.abs(other - expected).max())
@@ -146,10 +149,16 @@ def test_other_settings_give_the_literal_loop_too(seed, share, schedule):
     compare_rows(A, y, alphas, solve(A, y, alphas, schedule), **vars(schedule))
 
 
-@given(seed=st.integers(0, 10**6), share=st.floats(-2.5, 0.5), data=st.data())
-@settings(max_examples=40)
-def test_penalty_factors(seed, share, data):
+@given(
+    seed=st.integers(0, 10**6),
+    share=st.floats(-2.5, 0.5),
+    size=st.sampled_from([1.0, 1e-2, 1e-4]),
+    data=st.data(),
+)
+@settings(max_examples=60)
+def test_penalty_factors(seed, share, size, data):
     A, y = wide_problem("ar1", 12, 30, seed)
+    y = size * y
     values = st.sampled_from([0.0, 0.3, 1.0, 1.0, 1.0, 4.0, np.inf])
     factor = np.array(data.draw(st.lists(values, min_size=30, max_size=30)))
     alphas = np.array([largest_drop(A, y) * 10.0**share])
@@ -160,6 +169,44 @@ def test_penalty_factors(seed, share, data):
         assert_allclose(A @ found[0], y, atol=1e-8)
         assert not np.any(found[0][factor > 0])
     assert not np.any(found[0][np.isinf(factor)])
+
+
+def test_the_last_of_the_penalty_is_seen_by_its_factor():
+    """A target so small that at the last gamma the penalty still shows in the coefficients."""
+    for seed in range(10):
+        A, y = wide_problem("uncorrelated", 10, 25, seed)
+        factor = np.random.default_rng(seed).choice([1e-3, 1.0, 3.0], 25)
+        y, alphas = 0.01 * y, np.array([2e-5])
+        compare_rows(A, y, alphas, solve(A, y, alphas, factor=factor), penalty_factor=factor)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    share=st.floats(-3.0, 1.0),
+    size=st.sampled_from([1.0, 1e-4, 1e-6, 1e-12]),
+    how=st.fixed_dictionaries(
+        {
+            "epsilon": st.sampled_from([1e-7, 1e-3, 0.05, 0.3]),
+            "gamma_stop": st.sampled_from([1e-8, 1e-4, 2e-3]),
+        }
+    ),
+    free=st.integers(1, 5),
+    others=st.sampled_from([[1.0], [0.1, 1.0, 3.0]]),
+)
+@example(3, -1.0, 1e-4, {"epsilon": 0.05, "gamma_stop": 1e-8}, 2, [1.0])
+@example(0, -1.0, 1.0, {"epsilon": 1e-7, "gamma_stop": 1e-4}, 2, [1.0])
+@settings(max_examples=60)
+def test_variables_without_a_penalty_see_what_is_too_small_to_show(
+    seed, share, size, how, free, others
+):
+    """The loop sets small coefficients to zero at its very end, after the others are found."""
+    A, y = wide_problem("uncorrelated", 10, 25, seed)
+    y = size * y
+    factor = np.random.default_rng(seed).choice(others, 25)
+    factor[:free] = 0.0
+    alphas = np.array([largest_drop(A, y) * 10.0**share])
+    found = solve(A, y, alphas, Schedule(**how), factor)
+    compare_rows(A, y, alphas, found, 1e-9, penalty_factor=factor, **how)
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 10.0])
@@ -266,6 +313,10 @@ def test_every_size_up_to_half_as_many_as_rows_and_a_size_beyond():
     path = sparsestep_path(A, y, alphas="sizes")
     found = {*path.n_nonzero.tolist(), *path.missing_sizes}
     assert set(range(13)) <= found and len(path.missing_sizes) < 6
+    assert max(path.missing_sizes, default=0) <= 12
+    beyond = next(size for size in range(13, 24) if size not in path.n_nonzero)
+    with pytest.raises(ValueError, match=rf"SparseStep\(n_nonzero={beyond}\) looks for one"):
+        path.select(beyond)
     largest = int(path.n_nonzero.max())
     model = SparseStep(n_nonzero=largest).fit(A, y)
     assert np.count_nonzero(model.coef_) == largest

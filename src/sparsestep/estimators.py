@@ -1,6 +1,6 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -420,10 +420,11 @@ class SparseStepCV(_SparseStepBase):
     ----------
     {alphas}
     cv : int, splitter or iterable of (train, test), default=10
-        Any of scikit-learn's ways to split. A number means so many contiguous folds.
+        Any of scikit-learn's ways to split. A number means so many contiguous folds; given splits
+        are pairs of row numbers, or of one True or False for each row.
     rule : {"min", "1se"}, default="min"
         "min" takes the smallest cross-validation error; "1se" the sparsest model within one
-        standard error of it.
+        standard error of it, which takes at least two splits.
     n_jobs : int, default=None
         Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
         linear algebra uses. The answer does not depend on it.
@@ -439,9 +440,10 @@ class SparseStepCV(_SparseStepBase):
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
         Mean squared error of each alpha on each fold.
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
-        Cross-validation error of each alpha, folds weighted by their size, and its standard error.
+        Cross-validation error of each alpha, folds weighted by their size, and its standard error:
+        NaN for a single split.
     alpha_min_, alpha_1se_ : float or ndarray of shape (n_targets,)
-        The alphas of the two rules.
+        The alphas of the two rules; the same for a single split.
     path_ : Path or list of Path
         The models of all alphas on all rows.
 
@@ -562,12 +564,14 @@ class SparseStepCV(_SparseStepBase):
             )
         return int(self.cv)
 
-    def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[Any, Any]]:
-        """The splits of `cv`, as index arrays."""
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[Any]:
+        """The splits of `cv`; given ones as they are."""
         if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
             raise ValueError(
                 f"cv={self.cv} folds need as many rows; there are {X.shape[0]}: lower cv."
             )
+        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
+            return list(self.cv)
         return list(check_cv(self.cv).split(X, y, groups))
 
     def _cross_validate(
@@ -684,7 +688,8 @@ def sparsestep_path(
         How many alphas, between one that keeps no variable and one that keeps all (of more columns
         than rows: half as many as there are rows, here and in "sizes"); the alphas
         themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
-        "sizes" for one model of every size that some alpha gives.
+        "sizes" for one model of every size that some alpha gives (``n_nonzero`` of `SparseStep`
+        looks for a single one, however large).
     fit_intercept, standardize, penalty_factor
         As in `SparseStep`.
     gamma_0, gamma_stop, gamma_step, t_max, epsilon, polish, solver

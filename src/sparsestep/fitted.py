@@ -31,6 +31,7 @@ __all__ = [
     "by_folds",
     "by_size",
     "by_validation",
+    "stricter",
     "without_each",
 ]
 
@@ -47,8 +48,9 @@ class CVResult:
     ----------
     mse : ndarray of shape (n_alphas, n_folds)
     mean, se : ndarrays of shape (n_alphas,)
+        Of a single fold there is no standard error: NaN.
     alpha_min, alpha_1se : float
-        The alphas of the two rules.
+        The alphas of the two rules; of a single fold they are the same.
     """
 
     mse: Array
@@ -192,7 +194,7 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         )
     models, n_iter = [], 0
     for t in range(np.size(moments.mean_y)):
-        fits, _ = fit_every_size(moments.target(t), settings, largest=size)
+        fits, _ = fit_every_size(moments.target(t), settings, only=size)
         sizes = fits.n_nonzero[0]
         index = np.flatnonzero(sizes == size)
         if not len(index):
@@ -236,6 +238,11 @@ def by_validation(
     """The model of the alpha that fits to each of `train` do best with on what they left out."""
     if rule not in ("min", "1se"):
         raise ValueError(f"rule must be 'min' or '1se'; got {rule!r}.")
+    if rule == "1se" and len(valid) == 1:
+        raise ValueError(
+            "rule='1se' needs at least two splits, as the error on a single one has no standard "
+            "error; use rule='min' or more splits."
+        )
     for k, fold in enumerate(valid):
         if fold.weight_sum <= 0:
             raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
@@ -250,8 +257,11 @@ def by_validation(
         index = best if rule == "min" else sparse
         mean, se = errors.mean, errors.se
         cv = CVResult(errors.mse, mean, se, float(path.alphas[best]), float(path.alphas[sparse]))
-        facts = {"CV error": f"{mean[index]:.5g} +- {se[index]:.4g}{_hint(path, index, alphas)}"}
-        how = f"{len(valid)}-fold cross-validation, {rule}"
+        how, spread = f"{len(valid)}-fold cross-validation, {rule}", f" +- {se[index]:.4g}"
+        if len(valid) == 1:
+            how, spread = "one hold-out split", ""
+        facts = {"CV error": f"{mean[index]:.5g}{spread}"}
+        facts["CV error"] += _hint(path, index, alphas, whole.n_samples)
         point = _point(fits, t, index)
         models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
         say(f"alpha {point[2]:.5g} keeps {_variables(int(np.count_nonzero(point[0])))}")
@@ -273,7 +283,8 @@ def by_criterion(
         values = path.criterion(criterion)
         index = least_criterion(values)
         name = criterion.upper()
-        facts = {name: f"{values[index]:.1f}{_hint(path, index, alphas)}"}
+        hint = _hint(path, index, alphas, moments.n_samples, criterion)
+        facts = {name: f"{values[index]:.1f}{hint}"}
         point = _point(fits, t, index)
         models.append(
             _model(moments, t, point, name, settings, rows, facts, path, index, criterion=values)
@@ -286,22 +297,40 @@ def _variables(k: int) -> str:
     return f"{k} variable{'' if k == 1 else 's'}"
 
 
-def beyond_the_end(path: Path, index: int) -> str:
-    """Where a better alpha may be, if the chosen one is at an end of the path: larger, smaller."""
+def beyond_the_end(path: Path, index: int, n_samples: int, *, automatic: bool) -> str:
+    """Where a better alpha may be, if the chosen one is at an end of the path: larger, smaller.
+
+    The ends of an `automatic` grid are the null and the full model, and nothing is beyond them; but
+    with more columns than rows it ends at half as many variables as rows.
+    """
     m, n_alphas = path.coefs.shape
     if n_alphas < 2:
         return ""
-    if index == 0 and path.n_nonzero[0] > 0:
+    if index == 0 and path.n_nonzero[0] > 0 and not automatic:
         return "larger"
-    if index == n_alphas - 1 and path.n_nonzero[-1] < m:
-        return "smaller"
-    return ""
+    if automatic and m <= n_samples:
+        return ""
+    # Of alphas that keep the same variables the largest is chosen, and the others are no way on.
+    at_the_end = np.all(path.n_nonzero[index:] == path.n_nonzero[-1])
+    return "smaller" if at_the_end and 0 < path.n_nonzero[-1] < m else ""
 
 
-def _hint(path: Path, index: int, alphas: int | Array) -> str:
-    """A warning if the choice is at an end of given alphas and may want to go further."""
-    where = "" if isinstance(alphas, int) else beyond_the_end(path, index)
-    return f" (at the end of alphas: try {where} ones)" if where else ""
+def stricter(criterion: str) -> str:
+    """What to use where a criterion would keep ever more of more columns than rows."""
+    return ("" if criterion == "ebic" else "criterion='ebic' or ") + "cross-validation"
+
+
+def _hint(
+    path: Path, index: int, alphas: int | Array, n_samples: int, criterion: str | None = None
+) -> str:
+    """A warning if the choice is at an end of the alphas and may want to go further."""
+    where = beyond_the_end(path, index, n_samples, automatic=isinstance(alphas, int))
+    if not where:
+        return ""
+    advice = f"{where} ones"
+    if criterion is not None and where == "smaller" and len(path.coefs) > n_samples:
+        advice = stricter(criterion)
+    return f" (at the end of alphas: try {advice})"
 
 
 def _point(fits: Fits, target: int, index: int) -> Point:

@@ -241,25 +241,34 @@ def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
         fits = fit_alphas([moments], alphas, settings)[0]
         return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
 
-    return alpha_grid(sizes, scale.guess, scale.full, n_alphas, wide=scale.wide)
+    return alpha_grid(
+        sizes, scale.guess, scale.full, n_alphas, spread=scale.spread, wide=scale.wide
+    )
 
 
 def fit_every_size(
-    moments: Moments, settings: Settings, largest: int | None = None
+    moments: Moments, settings: Settings, only: int | None = None
 ) -> tuple[Fits, list[int]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
-    For one target. Variables without a penalty count, though there is no choice about them. In
-    wide data no size above `largest` is looked for.
+    For one target. Variables without a penalty count, though there is no choice about them. If
+    `only` one size is asked for, others are found by chance.
     """
-    scale = _Scale.of(moments, settings, largest)
+    scale = _Scale.of(moments, settings, only)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
         rounds.append(fit_alphas([moments], alphas, settings)[0])
         return rounds[-1].n_nonzero - scale.always
 
-    _, missing = every_size(sizes, scale.guess, scale.full, wide=scale.wide)
+    _, missing = every_size(
+        sizes,
+        scale.guess,
+        scale.full,
+        only=None if only is None else only - scale.always,
+        spread=scale.spread,
+        wide=scale.wide,
+    )
     found = Fits(
         np.concatenate([fits.alphas for fits in rounds], axis=1),
         np.concatenate([fits.coefs for fits in rounds], axis=1),
@@ -285,13 +294,15 @@ class _Scale:
     Attributes
     ----------
     guess : ndarray of shape (n_targets,)
-        The largest drop of the residual sum of squares by one variable.
+        The largest drop of the residual sum of squares by one variable, over its penalty factor.
     full : int
         How many penalized variables a model may have: no more than the rows can tell apart; of
         wide data half as many, unless more are asked for. Chosen among so many columns, more than
         that would explain any target.
     always : int
         How many variables have no penalty, and are in every model.
+    spread : float
+        The largest penalty factor over the smallest.
     wide : bool
         Whether there are more columns than the rows can tell apart.
     """
@@ -299,7 +310,8 @@ class _Scale:
     guess: Array
     full: int
     always: int
-    wide: bool = False
+    spread: float
+    wide: bool
 
     @classmethod
     def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
@@ -310,10 +322,14 @@ class _Scale:
         else:
             equations = _equations(units, moments, np.ones(1), settings)
         size = equations.diag
-        penalized = _factor(settings, len(size)) > 0
-        always = int(np.count_nonzero((size > 0) & ~penalized))
-        used = (size > 0) & penalized
-        drop = np.max((equations.q[:, used] / np.sqrt(size[used])) ** 2, axis=1, initial=0.0)
+        factor = _factor(settings, len(size))
+        always = int(np.count_nonzero((size > 0) & (factor == 0)))
+        used = (size > 0) & (factor > 0)
+        factor = factor[used]
+        least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
+        with np.errstate(over="ignore"):
+            drop = (equations.q[:, used] / np.sqrt(size[used])) ** 2 / factor
+        drop = np.max(drop, axis=1, initial=0.0)
         # A target that no variable explains has alphas of the size of its own variation.
         drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
         guess = drop * units.scale_y**2
@@ -328,4 +344,4 @@ class _Scale:
         if wide:
             full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
-        return cls(guess, full, always, wide)
+        return cls(guess, full, always, float(most / least) if used.any() else 1.0, wide)

@@ -27,18 +27,25 @@ _MOST_ALPHAS_IF_WIDE = 400
 
 
 def alpha_grid(
-    sizes: Sizes, guess: Array, full: int, n_alphas: int, *, wide: bool = False
+    sizes: Sizes,
+    guess: Array,
+    full: int,
+    n_alphas: int,
+    *,
+    spread: float = 1.0,
+    wide: bool = False,
 ) -> Array:
     """Alphas, (n_targets, n_alphas), largest first, spaced evenly in the logarithm.
 
     The ends are checked: the largest gives the null model, and the smallest at least `full`
-    variables, or, if no alpha does, as many as any.
+    variables, or, if no alpha does, as many as any. `spread` is the largest penalty factor over the
+    smallest.
     """
-    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full)
+    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
     return np.geomspace(top, bottom, n_alphas, axis=1)
 
 
-def _ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
+def _ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
     """The smallest alpha tried that keeps nothing, and the largest that keeps everything.
 
     One of each for each target. Where there is none, those that keep the least and the most.
@@ -50,7 +57,7 @@ def _ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
         climb = climb * _RATIO**_ROUND
     bottom, most = top / _RATIO, np.full(len(top), -1)
     descent = top[:, np.newaxis] * _RATIO ** -np.arange(1.0, 2 * _ROUND + 1)
-    while np.any(most < full) and np.all(descent[:, 0] > _LEAST_SHARE * top):
+    while np.any(most < full) and np.all(descent[:, 0] > _LEAST_SHARE / spread * top):
         kept = np.minimum(sizes(descent), full)
         bottom, fewest = _better(bottom, -most, descent, -kept)
         most = -fewest
@@ -58,7 +65,7 @@ def _ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
     return top, bottom
 
 
-def _near_ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
+def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
     """The same with fewer rows than columns, where all that counts is in a narrow range.
 
     The loop starts from a ridge regression, which shares the signal out among all columns: the more
@@ -66,11 +73,12 @@ def _near_ends(sizes: Sizes, guess: Array, full: int) -> tuple[Array, Array]:
     """
     alphas = guess[:, np.newaxis] * 2.0 ** -np.arange(8)
     kept = sizes(alphas)
-    while np.any(kept.max(axis=1) < full) and alphas[0, -1] > _LEAST_SHARE_IF_WIDE * guess[0]:
+    least = _LEAST_SHARE_IF_WIDE / spread * guess
+    while np.any(kept.max(axis=1) < full) and np.all(alphas[:, -1] > least):
         more = alphas[:, -1:] * 2.0 ** -np.arange(1, 5)
         alphas, kept = np.hstack([alphas, more]), np.hstack([kept, sizes(more)])
     if np.any(kept[:, 0] > 0):
-        return _ends(sizes, guess, full)
+        return _ends(sizes, guess, full, spread)
     rows = np.arange(len(guess))
     top = alphas[rows, np.maximum(np.argmax(kept > 0, axis=1) - 1, 0)]
     enough = np.minimum(kept, full)
@@ -94,17 +102,20 @@ def every_size(
     *,
     narrowest: float = 1e-6,
     most_alphas: int = 4000,
+    only: int | None = None,
+    spread: float = 1.0,
     wide: bool = False,
 ) -> tuple[Array, list[int]]:
     """For one target alphas, largest first, with every model size, and the sizes that none has.
 
     Rounds of many alphas at once: every gap between neighbouring alphas whose sizes differ by more
     than one is filled, until no gap is left that is wider than `narrowest` in the logarithm. Sizes
-    need not fall as alpha grows, so a size found anywhere counts.
+    need not fall as alpha grows, so a size found anywhere counts. If `only` one size is asked for,
+    no gap is filled but those from at most that size to at least it: there are its other models.
     """
     if wide:
         narrowest, most_alphas = _NARROWEST_IF_WIDE, _MOST_ALPHAS_IF_WIDE
-    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full)
+    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
     alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
     kept = sizes(alphas[np.newaxis])[0]
     while len(alphas) < most_alphas:
@@ -112,7 +123,8 @@ def every_size(
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
         apart = np.log(alphas[:-1] / alphas[1:]) > narrowest
-        gaps = np.flatnonzero((absent > 0) & apart)
+        asked = True if only is None else (low <= only) & (only <= high)
+        gaps = np.flatnonzero((absent > 0) & apart & asked)
         if not len(gaps):
             break
         inner = [

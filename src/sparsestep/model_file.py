@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.fingerprint import COLLINEAR, Fingerprint
-from sparsestep.fitted import CVResult, Fitted, TargetModel, beyond_the_end
+from sparsestep.fitted import CVResult, Fitted, TargetModel, beyond_the_end, stricter
 from sparsestep.inference import t_interval
 from sparsestep.model_document import (
     FORMAT,
@@ -353,17 +353,23 @@ def _warnings(fitted: Fitted, document: Document) -> list[Warned]:
     found: list[Warned] = []
     question, data = document["question"], document["data"]
     names = question["features"]
-    # The ends of an automatic grid are the null and the full model: nothing is beyond them.
-    given = isinstance(document["settings"].get("alphas"), list)
+    automatic = not isinstance(document["settings"].get("alphas"), list)
+    criterion = question["choice"]["criterion"]
     for model, name in zip(fitted.targets, question["target"], strict=True):
         of = f" of {name}" if len(fitted.targets) > 1 else ""
-        if given and model.path is not None and model.index is not None:
-            beyond = beyond_the_end(model.path, model.index)
+        if model.path is not None and model.index is not None:
+            beyond = beyond_the_end(model.path, model.index, question["rows"], automatic=automatic)
             if beyond:
                 text = (
-                    f"The best alpha{of} is the {beyond.removesuffix('r')}st of those tried, so "
-                    f"that a {beyond} one may be better still."
+                    f"The best model{of} is at the end of the alphas tried, so that a {beyond} "
+                    "alpha may be better still."
                 )
+                if criterion is not None and beyond == "smaller" and len(names) > question["rows"]:
+                    text = (
+                        f"{criterion.upper()} chose the model{of} at the end of the alphas tried, "
+                        f"and would keep ever more of {len(names)} columns for "
+                        f"{question['rows']} rows; use {stricter(criterion)}."
+                    )
                 found.append({"kind": "alpha at the end", "text": text})
         if not np.any(model.coef):
             text = f"No variable{of} is kept: the model predicts the same number for every row."

@@ -53,7 +53,8 @@ class Path:
         Sum of the sample weights: the number of rows where none were given.
     feature_names : tuple of str, or None
     missing_sizes : tuple of int
-        With ``alphas="sizes"``, the model sizes that no alpha was found to give.
+        With ``alphas="sizes"``, the model sizes that no alpha was found to give. With more columns
+        than rows, none above half as many variables as rows is looked for, and none is listed.
 
     Examples
     --------
@@ -161,9 +162,13 @@ class Path:
             ) from None
         found = np.flatnonzero(self.n_nonzero == size)
         if not len(found):
+            # Not one that was looked for already, nor one that cannot be.
+            look = 0 <= size <= len(self.coefs) and size not in self.missing_sizes
             raise ValueError(
-                f"No model of this path has exactly {size} variables; "
-                f"{nearest_sizes(size, self.n_nonzero)}. A path with alphas='sizes' looks for all."
+                f"No model of this path has exactly {size} variable{'s' * (size != 1)}; "
+                f"{nearest_sizes(size, self.n_nonzero)}."
+                + f" SparseStep(n_nonzero={size}) looks for one."
+                * look
             )
         return self[best_fitting(self.rss, found)]
 

@@ -127,7 +127,7 @@ def sparsestep_reference_rows(
 
 
 def _loop(
-    ridge: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    solve: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     used: NDArray[np.intp],
     alpha: float,
     factor: NDArray[np.float64],
@@ -138,7 +138,7 @@ def _loop(
     epsilon: float,
     callback: Callable[[float, NDArray[np.float64]], object] | None,
 ) -> NDArray[np.float64]:
-    """Algorithm 1; `ridge` gives the coefficients of the used columns for their penalties."""
+    """Algorithm 1; `solve` gives the coefficients of the used columns for their penalties."""
     if not (gamma_step > 1 and gamma_stop > 0):
         raise ValueError(
             f"gamma_step must be greater than 1 and gamma_stop positive, or the loop never ends; "
@@ -149,7 +149,7 @@ def _loop(
     gamma = gamma_0
     while gamma > gamma_stop:
         for _ in range(t_max):
-            b[used] = ridge(alphas * weights(b[used], gamma))
+            b[used] = solve(alphas * weights(b[used], gamma))
             if callback is not None:
                 callback(gamma, b.copy())
         gamma /= gamma_step

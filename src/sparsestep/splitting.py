@@ -10,10 +10,12 @@ from sparsestep.moments import Moments, leave_one_out
 __all__ = ["split_moments"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Split = tuple[Index, Index]
 
 
 def split_moments(
-    X: Any, y: Array, weight: Array | None, splits: list[tuple[Any, Any]], names: list[str] | None
+    X: Any, y: Array, weight: Array | None, splits: list[Any], names: list[str] | None
 ) -> tuple[Moments, list[Moments], list[Moments]]:
     """Moments of all rows, of each training set and of each test set.
 
@@ -22,20 +24,20 @@ def split_moments(
     one.
     """
     n = X.shape[0]
-    _require_rows(splits, weight, n)
+    pairs = _row_numbers(splits, weight, n)
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None
     low = 0
-    while low < len(splits):
-        high = _partition_end(splits, low, n)
+    while low < len(pairs):
+        high = _partition_end(pairs, low, n)
         if high is None:
-            for rows, into in zip(splits[low], (train, valid), strict=True):
+            for rows, into in zip(pairs[low], (train, valid), strict=True):
                 part = None if weight is None else weight[rows]
                 into.append(Moments.from_data(X[rows], y[rows], part, feature_names=names))
             low += 1
         else:
-            tests = [np.asarray(test) for _, test in splits[low:high]]
+            tests = [test for _, test in pairs[low:high]]
             folds = Moments.from_folds(X, y, tests, weight, feature_names=names)
             train += leave_one_out(folds)
             valid += folds
@@ -46,32 +48,62 @@ def split_moments(
     return whole, train, valid
 
 
-def _require_rows(splits: list[tuple[Any, Any]], weight: Array | None, n: int) -> None:
-    """Refuse splits without rows to train or to test on."""
+def _row_numbers(splits: list[Any], weight: Array | None, n: int) -> list[Split]:
+    """The splits as pairs of row numbers; refuse those without rows to train or to test on."""
     if not splits:
         raise ValueError("cv gives no splits; give at least one pair of training and test rows.")
+    pairs = []
     for k, split in enumerate(splits):
-        for rows, what in zip(split, ("training", "test"), strict=True):
-            index = np.asarray(rows)
-            if index.dtype == bool:
-                index = np.flatnonzero(index)
-            if index.size and not -n <= index.min() <= index.max() < n:
-                raise ValueError(
-                    f"Split {k} of cv has row numbers outside 0 to {n - 1} among its {what} rows."
-                )
+        try:
+            train, test = split
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Split {k} of cv is not a pair; give its training rows and its test rows."
+            ) from None
+        pairs.append((_index(train, k, "training", n), _index(test, k, "test", n)))
+        for index, what in zip(pairs[-1], ("training", "test"), strict=True):
             if not index.size or (weight is not None and not weight[index].any()):
                 raise ValueError(
                     f"Split {k} of cv has no {what} rows of positive weight; use other splits."
                 )
+    return pairs
 
 
-def _partition_end(splits: list[tuple[Any, Any]], low: int, n: int) -> int | None:
+def _index(rows: Any, k: int, what: str, n: int) -> Index:
+    """Row numbers, or one True or False for each row, as row numbers from 0 on."""
+    try:
+        index = np.asarray(rows)
+    except ValueError:  # lists of different lengths
+        index = np.array(None)
+    if index.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if index.ndim != 1 or index.dtype.kind not in "biu":
+        raise ValueError(
+            f"Split {k} of cv has {what} rows that are no list of whole numbers; give row numbers "
+            f"from 0 to {n - 1}, or True or False for each row."
+        )
+    if index.dtype == bool:
+        if len(index) != n:
+            raise ValueError(
+                f"Split {k} of cv has True or False for {len(index)} {what} rows, but X has {n} "
+                "rows; give one for each."
+            )
+        return np.flatnonzero(index)
+    if not -n <= index.min() <= index.max() < n:
+        raise ValueError(
+            f"Split {k} of cv has row numbers outside 0 to {n - 1} among its {what} rows; give "
+            f"numbers of the {n} rows of X."
+        )
+    index = index.astype(np.intp)
+    # As in NumPy, negative numbers count from the end.
+    return np.where(index < 0, index + n, index)
+
+
+def _partition_end(splits: list[Split], low: int, n: int) -> int | None:
     """Where the splits from `low` on have tested each row once, trained on the rest; or None."""
     seen = np.zeros(n, dtype=bool)
     for k in range(low, len(splits)):
-        rows, test = (np.asarray(part) for part in splits[k])
-        if test.dtype == bool or rows.dtype == bool:
-            return None
+        rows, test = splits[k]
         if len(rows) + len(test) != n or np.any(seen[test]):
             return None
         inside = np.zeros(n, dtype=bool)

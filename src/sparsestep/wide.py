@@ -23,7 +23,7 @@ literal loop.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -177,6 +177,9 @@ def solve_wide(
         A = A[:, used] if len(used) < m else A
         with parallel_map(A.size > _MANY) as map:
             columns = _Columns(A, factor[used], map)
+            lengths = None
+            if len(free):
+                lengths = np.linalg.norm(equations.A[:, used], axis=0) / columns.size
             y = y @ columns.basis
             largest = np.abs(y).max(axis=1, keepdims=True)
             length = np.linalg.norm(y / largest, axis=1) * largest[:, 0]
@@ -186,7 +189,7 @@ def solve_wide(
                 unit = columns.size / length[here]
                 alpha = alphas[todo] / length[here] ** 2
                 rows = _enter(columns, y, here, alpha, unit, schedule, rules)
-                found, doubtful, taken = _anneal(columns, rows, schedule, rules)
+                found, doubtful, taken = _anneal(columns, rows, schedule, rules, lengths)
                 found /= unit[:, np.newaxis]
                 b[np.ix_(todo[~doubtful], used)] = found[~doubtful]
                 todo, steps = todo[doubtful], max(steps, taken)
@@ -252,13 +255,17 @@ def _largest_ridge(columns: _Columns, y: Array, target: Index, penalty: Array) -
 
 
 def _anneal(
-    columns: _Columns, rows: _Rows, schedule: Schedule, rules: Rules
+    columns: _Columns, rows: _Rows, schedule: Schedule, rules: Rules, lengths: Array | None
 ) -> tuple[Array, Mask, int]:
-    """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps."""
+    """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps.
+
+    Columns without a penalty see also the coefficients that are too small to show. If there are
+    such columns, `lengths` are those of the others with what they share with them.
+    """
     dtype = rows.ratio.dtype
-    solve = _iterate if rules is BOLD else _carefully
     lean = columns.lean.astype(dtype)
     gammas = schedule.gammas()
+    solve = _iterate if rules is BOLD else partial(_carefully, last=len(gammas) - 1)
     found = np.zeros(rows.ratio.shape)
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     known: _Known = {}
@@ -292,14 +299,21 @@ def _anneal(
         ready = np.flatnonzero(done)
         if len(ready):
             some = rows.take(ready)
-            coefs, done[ready] = _finish(columns, some, stays[ready], known, schedule, rules)
+            coefs, done[ready] = _finish(
+                columns, some, stays[ready], known, schedule, rules, lengths is not None
+            )
             found[rows.slot[done]] = coefs[done[ready]]
         last = (rows.at == len(gammas) - 1) & ~done
         for row in np.flatnonzero(last):
             # Here the coefficients themselves are the answer, to the last digits asked for.
             b = rows.ratio[row] * gamma[row]
-            seen = np.abs(b) > 0.5 * schedule.epsilon * rows.unit[row]
+            size = np.abs(b)
+            seen = size > 0.5 * schedule.epsilon * rows.unit[row]
             lost[row] |= np.any(seen & ~(rows.error[row] < _ALL_DIGITS))
+            if lengths is not None:
+                # What the others together add to the prediction; the target has length 1.
+                wrong = (rows.error[row] * size * lengths)[~seen & (size > 0)]
+                lost[row] |= not np.linalg.norm(wrong) < _ALL_DIGITS
             found[rows.slot[row]] = b
         doubtful[rows.slot[lost]] = True
         out = done | lost | last
@@ -357,7 +371,13 @@ _Known = dict[int, tuple[_LeastSquares, float]]
 
 
 def _finish(
-    columns: _Columns, rows: _Rows, stays: Mask, known: _Known, schedule: Schedule, rules: Rules
+    columns: _Columns,
+    rows: _Rows,
+    stays: Mask,
+    known: _Known,
+    schedule: Schedule,
+    rules: Rules,
+    small_too: bool,
 ) -> tuple[Array, Mask]:
     """Least squares on the supports, and for which rows that is where the loop ends.
 
@@ -392,7 +412,7 @@ def _finish(
         lean = columns.lean[fit.inside]
         size = np.abs(fit.b * lean)
         change = rows.ratio[row, fit.inside] * gamma / (fit.b * lean)
-        w, d = last**2 / alpha, alpha * last**2 * lean**2 / size**4
+        w, d = last**2 / alpha, alpha * last**2 / size**4
         good[row] = (
             most * gamma < _STAYS_OUT[rules] * alpha
             and np.all(size > 0.5 * rules.in_ratio * gamma)
@@ -402,6 +422,10 @@ def _finish(
             and w * columns.e.max() < 1e-5
             and most * w < 0.5 * schedule.epsilon * unit
         )
+        if small_too and good[row]:
+            # To the first order the others are w x'r, in single precision a part in 1e7 of these.
+            coefs[row] = (w * fit.residual).astype(np.float32) @ columns.single
+            coefs[row] *= columns.lean
         pulled = fit.inverse.T @ (d * fit.b) + fit.Q.T @ (w * columns.e * fit.residual)
         coefs[row, fit.inside] = (fit.b - fit.inverse @ pulled) * lean
     return coefs, good
@@ -516,12 +540,17 @@ def _times(rows: Floats, A: Floats, out: Floats | None = None) -> Floats:
     return out
 
 
-def _carefully(columns: _Columns, rows: _Rows, excess: Floats, w: Array) -> tuple[Floats, Array]:
-    """The same, by factorizations where iterations do not converge or would lose digits."""
+def _carefully(
+    columns: _Columns, rows: _Rows, excess: Floats, w: Array, last: int
+) -> tuple[Floats, Array]:
+    """The same, by factorizations where iterations do not converge or would lose digits.
+
+    At the `last` gamma nothing follows that would forget an error.
+    """
     pull, left = np.ones_like(excess), np.full(len(w), np.nan)
     # An excess so far beyond the rest of the matrix costs iterations their digits.
     steep = w * excess.max(axis=1) > _STEEP * (1.0 + w * columns.e.mean())
-    for solve, able in ((_iterate, ~steep), (_factorize, True)):
+    for solve, able in ((_iterate, ~steep & (rows.at < last)), (_factorize, True)):
         which = np.flatnonzero(able & np.isnan(left))
         if len(which):
             some = rows.take(which)

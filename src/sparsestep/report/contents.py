@@ -161,7 +161,7 @@ def _choice_in_words(choice: Choice, document: Document) -> str:
     if choice["by"] == "criterion":
         return f"the one{tried} with the smallest {str(choice['criterion']).upper()}"
     seed = document["question"]["seed"]
-    folds = f"{choice['folds']}-fold cross-validation"
+    folds = _validation(choice["folds"])
     folds += "" if seed is None else f" (random folds, seed {seed})"
     if choice["rule"] == "1se":
         return (
@@ -169,6 +169,11 @@ def _choice_in_words(choice: Choice, document: Document) -> str:
             f"smallest error in {folds}"
         )
     return f"the one{tried} with the smallest error in {folds}"
+
+
+def _validation(folds: int | None) -> str:
+    """On what the errors were found."""
+    return "one hold-out split" if folds == 1 else f"{folds}-fold cross-validation"
 
 
 def _choice_in_short(document: Document) -> str:
@@ -288,7 +293,7 @@ def _error_of_prediction(document: Document, target: Target, total: float) -> tu
     cv, index = target["cv"], target["index"]
     if cv is not None and index is not None:
         folds = len(cv["mse"][0])
-        return float(np.sqrt(cv["mean"][index])), f"root mean square, {folds}-fold cross-validation"
+        return float(np.sqrt(cv["mean"][index])), f"root mean square, {_validation(folds)}"
     if target["r2"] is None or target["free"] <= 0:
         return np.nan, "no degrees of freedom are left"
     rss = (1 - target["r2"]) * total

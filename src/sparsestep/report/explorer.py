@@ -244,7 +244,8 @@ def _stops(
     if target["cv"] is not None:
         alphas = models.alphas.tolist()
         found.append(("min", "smallest error", alphas.index(target["cv"]["alpha_min"])))
-        found.append(("1se", "one standard error", alphas.index(target["cv"]["alpha_1se"])))
+        if None not in target["cv"]["se"]:  # of a single split there is none
+            found.append(("1se", "one standard error", alphas.index(target["cv"]["alpha_1se"])))
     return [
         Stop(
             kind,
