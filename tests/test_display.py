@@ -389,6 +389,8 @@ def test_cv_of_a_single_split_has_no_band(data):
     model = SparseStepCV(20, cv=[(np.arange(40), np.arange(40, 60))]).fit(*data)
     display = CVDisplay.from_estimator(model)
     assert display.band_ is None
+    assert list(display.marks_) == ["min"]
+    assert display.marks_["min"].get_label().startswith("minimum (chosen)")
     assert_array_equal(display.line_.get_ydata(), model.mse_path_[:, 0])
 
 
