@@ -20,6 +20,7 @@ from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
 from sparsestep.summary import Summary
 from sparsestep.table import Table
+from sparsestep.words import quoted, variables
 
 __all__ = [
     "CVResult",
@@ -126,9 +127,8 @@ class Fitted:
         if isinstance(target, str):
             if self.target_names.count(target) == 1:
                 return self.target_names.index(target)
-            shown = ", ".join(repr(name) for name in self.target_names[:5])
-            more = f" and {count - 5} more" if count > 5 else ""
-            raise ValueError(f"target {target!r} is not the name of one of {shown}{more}.")
+            known = quoted(self.target_names, 5)
+            raise ValueError(f"target {target!r} is not the name of one of {known}.")
         if isinstance(target, bool) or not isinstance(target, int | np.integer):
             raise ValueError(f"target must be the number or name of a target; got {target!r}.")
         if not 0 <= target < count:
@@ -158,7 +158,7 @@ class Fitted:
         }
         if len(kept) and model.free <= 0:
             facts["no std. errors"] = (
-                f"{rows} are too few for {_variables(len(kept))}; a weight of k counts as k rows"
+                f"{rows} are too few for {variables(len(kept))}; a weight of k counts as k rows"
             )
         return Summary(
             facts,
@@ -201,11 +201,11 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
-                f"No alpha was found that keeps exactly n_nonzero={_variables(size)}{of_target}; "
+                f"No alpha was found that keeps exactly n_nonzero={variables(size)}{of_target}; "
                 f"{nearest_sizes(size, sizes)}: change n_nonzero."
             )
         point = _point(fits, 0, int(index[0]))
-        models.append(_model(moments, t, point, f"{_variables(size)} asked for", settings, rows))
+        models.append(_model(moments, t, point, f"{variables(size)} asked for", settings, rows))
         n_iter = max(n_iter, fits.n_iter)
     return _fitted(moments, models, n_iter, settings)
 
@@ -264,7 +264,7 @@ def by_validation(
         facts["CV error"] += _hint(path, index, alphas, whole.n_samples)
         point = _point(fits, t, index)
         models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
-        say(f"alpha {point[2]:.5g} keeps {_variables(int(np.count_nonzero(point[0])))}")
+        say(f"alpha {point[2]:.5g} keeps {variables(int(np.count_nonzero(point[0])))}")
     return _fitted(whole, models, fits.n_iter, settings)
 
 
@@ -290,11 +290,6 @@ def by_criterion(
             _model(moments, t, point, name, settings, rows, facts, path, index, criterion=values)
         )
     return _fitted(moments, models, fits.n_iter, settings)
-
-
-def _variables(k: int) -> str:
-    """A number of variables."""
-    return f"{k} variable{'' if k == 1 else 's'}"
 
 
 def beyond_the_end(path: Path, index: int, n_samples: int, *, automatic: bool) -> str:

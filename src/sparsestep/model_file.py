@@ -35,6 +35,7 @@ from sparsestep.model_document import (
 )
 from sparsestep.path import Path
 from sparsestep.whole_file import whole_file
+from sparsestep.words import quoted
 
 if TYPE_CHECKING:
     from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC
@@ -389,9 +390,7 @@ def _warnings(fitted: Fitted, document: Document) -> list[Warned]:
         )
     constant = [name for name, d in zip(names, data["deviation"], strict=True) if d == 0]
     if constant:
-        shown = ", ".join(repr(name) for name in constant[:5])
-        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-        text = f"Constant, and so of no use: {shown}{more}."
+        text = f"Constant, and so of no use: {quoted(constant, 5)}."
         found.append({"kind": "constant", "text": text})
     if question["rows_dropped"]:
         n, dropped = question["rows"] + question["rows_dropped"], question["rows_dropped"]

@@ -15,6 +15,8 @@ from sparsestep.ties import best_fitting
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
 
+from sparsestep.words import variables
+
 __all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 
 Array = NDArray[np.float64]
@@ -165,7 +167,7 @@ class Path:
             # Not one that was looked for already, nor one that cannot be.
             look = 0 <= size <= len(self.coefs) and size not in self.missing_sizes
             raise ValueError(
-                f"No model of this path has exactly {size} variable{'s' * (size != 1)}; "
+                f"No model of this path has exactly {variables(size)}; "
                 f"{nearest_sizes(size, self.n_nonzero)}."
                 + f" SparseStep(n_nonzero={size}) looks for one."
                 * look

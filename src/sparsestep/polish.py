@@ -285,7 +285,13 @@ class _Search:
         if key not in self.starts:
             inside = np.flatnonzero(support)
             dear = np.where(self.terms.must, -1.0, self.terms.rest)[inside]
-            self.starts[key] = _independent(self.S, inside[np.argsort(dear, kind="stable")])
+            inside = inside[np.argsort(dear, kind="stable")]
+            kept = inside[~spanned_by_earlier(self.S.block(inside, inside), _COLLINEAR)]
+            # Beside near copies rounding may leave more than it should, and columns than the rank.
+            while len(kept) and _factor(self.S, np.sort(kept)) is None:
+                kept = kept[:-1]
+            self.starts[key] = np.zeros_like(support)
+            self.starts[key][kept] = True
         return self.starts[key]
 
 
@@ -406,17 +412,6 @@ def _at_best(gain: Array, loss: float, left: Array) -> Array:
     both = (np.sqrt(gain) * cos + np.sqrt(loss) * sin) ** 2 - loss
     # A little more, for rounding.
     return np.where(gain * sin**2 < loss * cos**2, both, gain) + 1e-9 * (gain + loss)
-
-
-def _independent(S: Gram, columns: Index) -> Mask:
-    """Those of the columns that the ones before do not span."""
-    kept = columns[~spanned_by_earlier(S.block(columns, columns), _COLLINEAR)]
-    # Beside near copies rounding may leave more than it should, and columns than the rank.
-    while len(kept) and _factor(S, np.sort(kept)) is None:
-        kept = kept[:-1]
-    out = np.zeros(len(S.diag), dtype=bool)
-    out[kept] = True
-    return out
 
 
 def _factor(S: Gram, inside: Index) -> Array | None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.words import quoted
+
 __all__ = [
     "alpha_values",
     "alphas_wanted",
@@ -80,16 +82,10 @@ def other_columns(names: Sequence[str], fitted: Sequence[str]) -> str:
         return "The columns of X are not in the order of those that the model was fitted to."
     parts = []
     if missing:
-        parts.append(f"lacks {_some(missing)}, which the model was fitted to")
+        parts.append(f"lacks {quoted(missing, 3, 'more columns')}, which the model was fitted to")
     if new:
-        parts.append(f"has {_some(new)}, which it was not fitted to")
+        parts.append(f"has {quoted(new, 3, 'more columns')}, which it was not fitted to")
     return f"X {' and '.join(parts)}; give the columns of the fit, in the same order."
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first few of some names."""
-    shown = ", ".join(repr(name) for name in names[:3])
-    return shown + (f" and {len(names) - 3} more columns" if len(names) > 3 else "")
 
 
 def require_no_dates(X: Any) -> None:

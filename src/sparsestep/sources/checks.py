@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sparsestep.words import quoted
+
 __all__ = [
     "Columns",
     "DroppedRowsWarning",
@@ -121,8 +123,7 @@ def _hint(name: str, names: Sequence[str]) -> str:
         return f"did you mean {near[0]!r}?"
     if len(names) == 1:
         return f"its only column is {names[0]!r}, so give its separator if that is another one."
-    shown = ", ".join(repr(other) for other in names[:5])
-    return f"it has {shown}" + (f" and {len(names) - 5} more." if len(names) > 5 else ".")
+    return f"it has {quoted(names, 5)}."
 
 
 def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
