@@ -139,9 +139,12 @@ def ill_conditioned():
     base = rng.standard_normal((20_000, 42))
     noise = rng.standard_normal((20_000, 209))
     blocks = np.sqrt(0.999) * np.repeat(base, 5, axis=1)[:, :209] + np.sqrt(0.001) * noise
+    full_sets = [np.eye(k)[rng.integers(0, k, 20_000)] for k in (4, 8, 16, 31, 50)]
+    indicators = np.concatenate([*full_sets, rng.standard_normal((20_000, 100))], axis=1)
     well, y = paper_data(20_000, 209)
     tasks = {}
-    for name, X in (("polynomial", polynomial), ("blocks_0.999", blocks)):
+    designs = {"polynomial": polynomial, "blocks_0.999": blocks, "indicators": indicators}
+    for name, X in designs.items():
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         target = X[:, ::9] @ rng.uniform(-1, 1, X[:, ::9].shape[1])
         target += target.std() * rng.standard_normal(len(target))

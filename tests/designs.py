@@ -14,6 +14,7 @@ KINDS = (
     "ill_conditioned",
     "dependent",
     "factors",
+    "indicators",
 )
 PAPER_ALPHAS = 2.0 ** np.linspace(-15, 15, 101)
 
@@ -52,6 +53,13 @@ def design(kind, n, m, rng):
         k = m // 4 + 1
         common = rng.standard_normal((n, k)) @ rng.standard_normal((k, m))
         return common + 10.0 ** rng.uniform(-5, 0) * X
+    if kind == "indicators":  # all of each category's, for up to three, and a sum beside its parts
+        for low in range(0, min(m - 3, 24), 8):
+            size = min(8, m - 3 - low)
+            X[:, low : low + size] = np.eye(size)[rng.integers(0, size, n)]
+        if m > 3:
+            X[:, -1] = X[:, -3] + X[:, -2]
+        return X
     assert kind == "uncorrelated"
     return X
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from designs import design
 from sparsestep import linear
-from sparsestep.linear import GramFamily, by_gram
+from sparsestep.linear import GramFamily
+from sparsestep.products import by_gram
 
 
 def _gram(kind, m, seed):

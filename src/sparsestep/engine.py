@@ -29,8 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.deflation import Held
 from sparsestep.equations import NormalEquations, negligible
-from sparsestep.linear import GramFamily, by_gram
+from sparsestep.linear import GramFamily
+from sparsestep.products import by_gram
 from sparsestep.reference import sparsestep_reference
 from sparsestep.schedule import BOLD, CAREFUL, WARY, Rules, Schedule, decided, late_start
 from sparsestep.threads import one_blas_thread
@@ -371,12 +373,14 @@ def _anneal(
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     rounding = np.finfo(dtype).eps
     taus, spreads = family.tau.astype(dtype), family.spread.astype(dtype)
+    owns = taus if family.own is family.tau else family.own.astype(dtype)
     free = not np.all(rows.alpha)
     beside = None if family.well_conditioned else _Beside.unseen(rows)
     start = rows.at
     first = True
     while len(rows.slot):
         tau, spread = taus[rows.gram], spreads[rows.gram]
+        own = tau if owns is taus else owns[rows.gram]
         width = (gammas[rows.at] ** 2).astype(dtype)[:, np.newaxis] * rows.unit
         crest = rows.alpha / width
         tolerance = _tolerance(crest, family.smallest[rows.gram], rules)
@@ -387,8 +391,9 @@ def _anneal(
             share = width / total
             d = crest * share
             d *= share
-            kept = tau / (tau + d)
-            pull = 1 - kept
+            kept = own / (own + d)
+            held = family.hold(rows.gram, d, kept, rows.q, rows.of)
+            pull = _pull(kept, held)
             guess = kept * rows.aim
             weight = _weight(guess, total, pull)
             if first:
@@ -403,7 +408,7 @@ def _anneal(
             carried *= rules.as_carried
             weight /= np.maximum(carried, tolerance, out=carried)
             rows.b, left = family.solve(
-                rows.gram, d, kept, rows.q, rows.of, rows.ols, rows.aim, weight, rows.stubborn
+                rows.gram, d, kept, rows.q, rows.of, rows.ols, rows.aim, weight, rows.stubborn, held
             )
             rows.error += left
             # Sums of terms with entries of the inverse lose as many digits as these are large.
@@ -438,7 +443,7 @@ def _anneal(
             open_ = ~(stays | low) | dependent[:, np.newaxis]
         sure = rows.error < _DOUBT * size
         if not sure.all():
-            gain = 4 * (1 - share) * d_now / (tau + d_now)
+            gain = 4 * (1 - share) * _pull(own / (own + d_now), held)
             doubtful[rows.slot[np.any(open_ & (gain > 0.05) & ~sure, axis=1)]] = True
         done = ~open_.any(axis=1)
         # Small as they are, all together may explain much: to drop them all would bring some back.
@@ -457,7 +462,7 @@ def _anneal(
             beside = beside and beside.take(~out)
         rows.at = rows.at + 1
         # What iterations were too slow for at this gamma they may do at the next.
-        if rules is BOLD:
+        if rules is not CAREFUL:
             rows.stubborn[:] = False
     return end, doubtful, schedule.t_max * int((end.at - start + 1).max(initial=0))
 
@@ -470,14 +475,16 @@ class _Beside:
     drawn: Array  # ... it is drawn from zero, if it is out, with such a force, ...
     b: Array  # ... and has such a coefficient, if it is in, ...
     seen: Mask  # ... if it was these that stay
+    known: dict[tuple[int, bytes], tuple[Array, Array, Array] | None]  # all that was looked at
 
     @classmethod
     def unseen(cls, rows: _Rows) -> "_Beside":
         ones = np.ones_like(rows.b)
-        return cls(ones, np.abs(rows.right), np.zeros_like(ones), np.zeros(ones.shape, dtype=bool))
+        return cls(ones, np.abs(rows.right), np.zeros_like(ones), np.zeros(ones.shape, bool), {})
 
     def take(self, which: Mask) -> "_Beside":
-        return _Beside(self.left[which], self.drawn[which], self.b[which], self.seen[which])
+        taken = (self.left[which], self.drawn[which], self.b[which], self.seen[which])
+        return _Beside(*taken, self.known)
 
     def look(self, family: GramFamily, rows: _Rows, stays: Mask, low: Mask) -> Mask:
         """Look where all else is low; say in which rows the columns that stay depend.
@@ -490,18 +497,32 @@ class _Beside:
         gone = np.any(self.seen & ~stays, axis=1)
         self.left[gone], self.drawn[gone], self.seen[gone] = 1.0, np.abs(rows.right[gone]), False
 
-        def look(row: int) -> None:
-            found = family.beside(rows.gram[row], rows.q[rows.of[row]], stays[row])
+        new = np.flatnonzero(np.all(stays | low, axis=1) & np.any(stays & ~self.seen, axis=1))
+        keys = [(int(rows.of[row]), stays[row].tobytes()) for row in new]
+        unknown = {key: row for key, row in zip(keys, new, strict=True) if key not in self.known}
+
+        def look(key: tuple[int, bytes]) -> None:
+            row = unknown[key]
+            self.known[key] = family.beside(rows.gram[row], rows.q[rows.of[row]], stays[row])
+
+        for _ in family.map(look, unknown):
+            pass
+        for key, row in zip(keys, new, strict=True):
+            found = self.known[key]
             if found is None or np.any(found[0][stays[row]] < _DEPENDENT):
                 dependent[row] = True
             else:
                 self.left[row], self.drawn[row], self.b[row] = found
                 self.seen[row] = stays[row]
-
-        new = np.all(stays | low, axis=1) & np.any(stays & ~self.seen, axis=1)
-        for _ in family.map(look, np.flatnonzero(new)):
-            pass
         return dependent
+
+
+def _pull(kept: Floats, held: Held | None) -> Floats:
+    """The share of a change that a coefficient's own penalty takes.
+
+    Along directions held apart, where little else keeps it, that may be all.
+    """
+    return 1 - (kept if held is None else kept * (1 - held.part))
 
 
 def _returns(force: Floats, width: Floats, alpha: Floats, rules: Rules) -> Mask:

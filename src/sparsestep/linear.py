@@ -25,10 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.deflation import Deflation, Held
+from sparsestep.products import by_gram
 from sparsestep.reference import ridge
 from sparsestep.unlocked import factorize, invert, posv, substitute
 
-__all__ = ["GramFamily", "by_gram"]
+__all__ = ["GramFamily"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -60,8 +62,6 @@ _MISLED = 1000.0
 _FEWEST_ITERATIONS = 24
 _ITERATIONS_PER_COLUMN = 1 / 3
 _MOST_REFINEMENTS = 6
-# OpenBLAS takes longer for a product with two or three rows than for one with each of them.
-_FEW_ROWS = 3
 # A factorization takes about so many microseconds, and so many more for each entry of the matrix.
 # To call NumPy for the iterations of a solve takes as long, however few the rows: few are sooner
 # done by factorizations.
@@ -88,6 +88,8 @@ class GramFamily:
     S : ndarray of shape (n_grams, m, m)
     tau : ndarray of shape (n_grams, m)
         What the other columns leave of each column: ``1 / diag(S^-1)``, or a guess.
+    own : ndarray of shape (n_grams, m)
+        The same by the inverse that iterations use, without the directions held apart.
     spread : ndarray of shape (n_grams, m)
         The largest entry in each column of ``S^-1`` off the diagonal, or 0.
     smallest : ndarray of shape (n_grams,)
@@ -111,8 +113,15 @@ class GramFamily:
         worst = self.rcond.min(initial=1.0)
         self.invertible = bool(worst > _INVERTIBLE)
         self.well_conditioned = bool(worst > _SINGLE)
+        self._deflation = None if self.well_conditioned else Deflation.of(self.S)
+        self._inverse, self.own = self.P, self.tau
+        if self._deflation is not None:
+            self._inverse = self._deflation.P
+            self.own = 1.0 / np.diagonal(self._inverse, axis1=1, axis2=2)
         if self.well_conditioned:
-            self._S_off, self._P_off = _off_diagonal(self.S), _off_diagonal(self.P)
+            self._S_off = _off_diagonal(self.S)
+        if self.well_conditioned or self._deflation is not None:
+            self._P_off = _off_diagonal(self._inverse)
 
     def _factorize(self, k: int) -> None:
         """Set the k-th inverse, `tau`, `spread`, `smallest` and `rcond`."""
@@ -134,6 +143,12 @@ class GramFamily:
             self.spread[k] = others.max(axis=0)
         self.smallest[k] = 1.0 / _largest_eigenvalue(P) if rough else 0.0
 
+    def hold(self, gram: Index, d: Floats, kept: Floats, q: Array, of: Index) -> Held | None:
+        """The directions to hold apart in such systems, if the matrices have some."""
+        if self._deflation is None:
+            return None
+        return self._deflation.hold(gram, d * kept, q[of])
+
     def solve(
         self,
         gram: Index,
@@ -145,10 +160,12 @@ class GramFamily:
         aim: Floats,
         weight: Floats,
         stubborn: Mask,
+        held: Held | None = None,
     ) -> tuple[Floats, Floats]:
         """Solve for each row of `d` and `q`.
 
-        By iteration if `well_conditioned`, else by a factorization each, whatever guess and weight.
+        By iteration if `well_conditioned` or with directions held apart, else by a factorization
+        each, whatever guess and weight.
         In single precision iterations are right to some 1e-6. In double precision the true residual
         decides when to stop, and only the iterations that correct it are in single precision.
 
@@ -157,7 +174,7 @@ class GramFamily:
         gram : ndarray of shape (n_rows,)
             Which matrix each row belongs to, ascending.
         d, kept, ols : ndarrays of shape (n_rows, m)
-            The systems, ``tau / (tau + d)``, and what `unpenalized` gives.
+            The systems, ``own / (own + d)``, and what `unpenalized` gives.
         q, of : ndarrays of shapes (any, m) and (n_rows,)
             Right-hand sides, in double precision, and which of them is each row's.
         aim : ndarray of shape (n_rows, m)
@@ -166,19 +183,23 @@ class GramFamily:
             A row is solved when its weighted errors are below 1 in the mean of their squares.
         stubborn : ndarray of bool of shape (n_rows,)
             Rows to be solved by a factorization; those that turn out to need one are added.
+        held : Held or None
+            What `hold` gives for them.
 
         Returns
         -------
         b, error : ndarrays of shape (n_rows, m)
             The solutions, and what their errors are estimated to be.
         """
-        if not self.well_conditioned:
+        if not self.well_conditioned and held is None:
             systems = _Systems(self, True, gram, d, kept, q, of, ols)
-            b = systems.directly() if self.invertible else systems.carefully()
+            b = systems.factorized()
             return b, np.zeros_like(b)
+        if held is not None:
+            stubborn |= held.useless
         if len(gram) * (_FACTORIZATION[0] + _FACTORIZATION[1] * d.shape[1] ** 2) < _CALLS:
             stubborn[:] = True
-        in_dual = self.smallest[gram] > _MILD
+        in_dual = (self.smallest[gram] > _MILD) | (held is not None)
         if not np.all(in_dual | stubborn):
             seen_by_dual = np.count_nonzero(kept < 0.5, axis=1)
             seen_by_primal = np.count_nonzero(d < 1, axis=1)
@@ -192,13 +213,14 @@ class GramFamily:
             own = kept[some] if dual else 1 / (1 + d[some])
             guess = aim[some] if dual else aim[some] * kept[some] / own
             system = _Systems(self, dual, gram[some], d[some], own, q, of[some], ols[some])
+            system.held = held and held.take(some)
             error[some], stubborn[rows] = system.solve(guess, weight[some])
             b[some] = own * guess
             aim[some] = guess if dual else b[some] / kept[some]
         rows = np.flatnonzero(stubborn)
         if len(rows):
             system = _Systems(self, True, gram[rows], d[rows], kept[rows], q, of[rows], ols[rows])
-            b[rows] = system.directly()
+            b[rows] = system.factorized()
             aim[rows] = b[rows] / kept[rows]
             error[rows] = 0.0
         return b, error
@@ -219,12 +241,12 @@ class GramFamily:
         """
         b = np.zeros(supports.shape)
         left = np.argsort(-np.count_nonzero(supports, axis=1), kind="stable")
-        while self.invertible and len(left) > _FEW_SUPPORTS:
-            chain, left = _chain(supports, left)
-            if len(chain) <= _FEW_SUPPORTS:
-                left = np.concatenate([chain, left])
+        while len(left) > _FEW_SUPPORTS:
+            chain, others = _chain(supports, left)
+            together = self._nested(k, q, supports[chain]) if len(chain) > _FEW_SUPPORTS else None
+            if together is None:
                 break
-            b[chain] = self._nested(k, q, supports[chain])
+            b[chain], left = together, others
         for row in left:
             b[row] = self._one_support(k, q, supports[row], ols)
         return b
@@ -250,16 +272,17 @@ class GramFamily:
         left[inside] = 1.0 / np.diag(factor)
         return left, drawn, b
 
-    def _nested(self, k: int, q: Array, supports: Mask) -> Array:
+    def _nested(self, k: int, q: Array, supports: Mask) -> Array | None:
         """`least_squares` for supports each of which contains the next.
 
-        All columns together have a factorization, so these have one too.
+        None where columns of the largest are too nearly collinear.
         """
         sizes = np.count_nonzero(supports, axis=1)
         order = np.argsort(-np.count_nonzero(supports, axis=0), kind="stable")[: sizes[0]]
         inside = np.arange(sizes[0]) < sizes[:, np.newaxis]
         factor = self.S[k].take(order, axis=0).take(order, axis=1)
-        factorize(factor)
+        if not factorize(factor) or np.any(np.diag(factor) ** 2 < _INVERTIBLE):
+            return None
 
         def solved(right: Array) -> Array:
             substitute(factor, right, transposed=False)
@@ -306,10 +329,12 @@ class _Systems:
     q: Array
     of: Index
     ols: Floats
+    held: Held | None = None
 
     def take(self, rows: Index | Mask) -> "_Systems":
         names = ("gram", "d", "kept", "of", "ols")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        taken = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, held=self.held and self.held.take(rows), **taken)
 
     def solve(self, aim: Floats, weight: Floats) -> tuple[Floats, Mask]:
         """Iterate from `aim`, which is overwritten: estimated errors, and which rows gave up."""
@@ -319,21 +344,25 @@ class _Systems:
         mild = self.family.smallest[self.gram, np.newaxis] > _MILD
         caution = np.where(mild, 1.0, _CAUTION).astype(aim.dtype)
         left, spare = np.empty_like(aim), np.empty((len(aim), 1), aim.dtype)
+        t = self._along(aim)
         open_ = np.arange(len(aim))
         system = self
         some: slice | Index = slice(None)
         for _ in range(_MOST_REFINEMENTS):
             h = system.d * system.kept if self.dual else system.kept
-            residual = system.residual(h, aim[some])
+            if system.held is not None:
+                aim[some], t[some] = system.held.met(h, aim[some], t[some])
+            residual = system.residual(h, aim[some], t[some])
+            lead, lean = _led(system.held, residual, h)
             measure = weight[some] * system.kept
             measure *= measure
             measure *= caution[some] ** 2 / aim.shape[1]
-            square = np.vecdot(residual * residual, measure)
+            square = np.vecdot(lead * lead, measure)
             good = square <= 1
             if good.any():
                 rows = open_[good]
-                aim[rows] += residual[good]
-                left[rows], spare[rows] = residual[good], 1.0
+                aim[rows] += lead[good]
+                left[rows], spare[rows] = lead[good], 1.0
                 bad = ~good
                 some = open_ = open_[bad]
                 if not len(open_):
@@ -341,8 +370,11 @@ class _Systems:
                 system, h, measure = system.take(bad), h[bad], measure[bad]
                 residual, square = residual[bad], square[bad]
             goal = np.ones_like(square) if single else np.maximum(0.25, _REACH**2 * square)
-            change, left[some], spare[some], converged = system.iterate(residual, h, measure, goal)
+            change, lean, left[some], spare[some], converged = system.iterate(
+                residual, h, measure, goal
+            )
             aim[some] += change
+            t[some] += lean
             gave_up[open_[~converged]] = True
             # In double precision the next round looks at the true residual before it believes.
             some = open_ = open_[:0] if single else open_[converged]
@@ -359,19 +391,23 @@ class _Systems:
         error *= spare * caution
         return error, gave_up
 
-    def directly(self) -> Array:
-        """Solve each system by a factorization.
+    def _along(self, aim: Floats) -> Floats:
+        """How far such solutions lie along the directions held apart, none or a few."""
+        if self.held is None:
+            return np.empty((len(aim), 0), aim.dtype)
+        return self.held.coordinates(self.kept * aim)
+
+    def factorized(self) -> Array:
+        """Solve each system by a factorization, or by `ridge` if it may be singular to rounding.
 
         As huge as a d may be, Cholesky's errors are those of the matrix scaled to a unit diagonal.
-        NaN where some d is beyond the range of floats.
+        NaN where the matrix has an inverse and some d is beyond the range of floats.
         """
+        if not self.family.invertible:
+            return self._factorized(self.d, careful=True)
         finite = np.isfinite(self.d).all(axis=1, keepdims=True)
         d = np.where(finite, self.d, 0.0).astype(np.float64)
         return np.where(finite, self._factorized(d, careful=False), np.nan)
-
-    def carefully(self) -> Array:
-        """Solve each system by a factorization, or by `ridge` if it is singular to rounding."""
-        return self._factorized(self.d, careful=True)
 
     def _factorized(self, d: Array, careful: bool) -> Array:
         """The solutions for the diagonals `d`, stack by stack."""
@@ -399,8 +435,13 @@ class _Systems:
             pass
         return out
 
-    def residual(self, h: Floats, aim: Floats) -> Floats:
-        """``ols - a - (h a) N`` for aims a, or q in place of `ols`."""
+    def residual(self, h: Floats, aim: Floats, t: Floats) -> Floats:
+        """``ols - a - (h a) N`` for aims a, or q in place of `ols`; with ``N t`` held apart."""
+        if self.held is not None:
+            out = by_gram(self.gram, self.q[self.of] - h * aim, self.family._inverse)
+            out += self.held.along(t)
+            out -= aim * self.kept
+            return out
         right = self.ols if self.dual else self.q[self.of]
         if aim.dtype == np.float32:
             out = by_gram(self.gram, h * aim, self._off())
@@ -420,7 +461,7 @@ class _Systems:
         b, other = self.kept * aim, replace(self, dual=not self.dual)
         kept = tau / (tau + self.d) if other.dual else 1 / (1 + self.d)
         h = self.d * kept if other.dual else kept
-        error = other.residual(h, b / kept) * kept * weight
+        error = other.residual(h, b / kept, self._along(aim)) * kept * weight
         return np.asarray(np.vecdot(error, error) / error.shape[1])
 
     def _off(self) -> NDArray[np.float32]:
@@ -429,43 +470,48 @@ class _Systems:
 
     def iterate(
         self, residual: Floats, h: Floats, measure: Floats, goal: Floats
-    ) -> tuple[Floats, Floats, Floats, Mask]:
+    ) -> tuple[Floats, Floats, Floats, Floats, Mask]:
         """Conjugate gradients in single precision.
 
-        Returns how much to change the aims, with the last correction; that correction, which is the
-        residual left; by what to multiply it for those that were spared; and who converged. A row
-        converges when its squared residuals, times `measure` and summed, are below its goal. Rows
-        leave unconverged when a factorization would be cheaper than to go on.
+        Returns how much to change the aims and t, with the last correction; that correction of the
+        aims, which is the residual left; by what to multiply it for those that were spared; and who
+        converged. A row converges when its squared corrections, times `measure` and summed, are
+        below its goal. Rows leave unconverged when a factorization would be cheaper than to go on.
         """
-        dtype = np.dtype(np.float32)
+        dtype = np.float32
         off = self._off()
-        gram = self.gram
+        gram, held = self.gram, self.held and self.held.astype(dtype)
         residual = residual.astype(dtype)
         h, measure, goal = (x.astype(dtype, copy=False) for x in (h, measure, goal))
-        change, last = np.empty_like(residual), np.empty_like(residual)
+        lead, lean = _led(held, residual, h)
+        change, last, turn = np.empty_like(residual), np.empty_like(residual), np.empty_like(lean)
         spare = np.empty((len(h), 1), dtype)
         converged = np.zeros(len(h), dtype=bool)
         rows = np.arange(len(h))
 
-        total = None
-        way = residual.copy()
-        energy = np.vecdot(residual * residual, h)
+        total, tilted = None, np.zeros_like(lean)
+        way, tilt = lead.copy(), lean.copy()
+        energy = _energy(held, lead * lead, lean, h)
         past = [energy]
         most = max(_FEWEST_ITERATIONS, int(_ITERATIONS_PER_COLUMN * h.shape[1]))
         for iteration in range(most):
             step = h * way
             met = by_gram(gram, step, off)
             met += way
+            if held is not None:
+                met -= held.along(tilt)
             length = _ratio(energy, np.vecdot(step, met))[:, np.newaxis]
             np.multiply(way, length, out=step)
             if total is None:
                 total = step
             else:
                 total += step
+            tilted += length * tilt
             met *= length
             residual -= met
-            np.multiply(residual, residual, out=met)
-            energy, before = np.vecdot(met, h), energy
+            lead, lean = _led(held, residual, h)
+            np.multiply(lead, lead, out=met)
+            energy, before = _energy(held, met, lean, h), energy
             past = [*past[-_MEMORY:], energy]
             # Where convergence is slow the steps to come add up, to 1 / (1 - rate) times this one.
             rate = np.exp(np.log(_ratio(energy, past[0])) * (0.5 / (len(past) - 1)))
@@ -482,8 +528,9 @@ class _Systems:
                 out = np.ones_like(done)
             if 4 * np.count_nonzero(out) >= len(out):
                 which = rows[out]
-                last[which] = residual[out]
-                change[which] = total[out] + residual[out]
+                last[which] = lead[out]
+                change[which] = total[out] + lead[out]
+                turn[which] = tilted[out] + lean[out]
                 spare[which, 0] = rest[out]
                 converged[rows[done]] = True
                 if out.all():
@@ -493,9 +540,27 @@ class _Systems:
                 energy, before, past = energy[stay], before[stay], [e[stay] for e in past]
                 h, measure, residual = h[stay], measure[stay], residual[stay]
                 way, total = way[stay], total[stay]
-            way *= _ratio(energy, before)[:, np.newaxis]
-            way += residual
-        return change, last, spare, converged
+                held, tilt, tilted = held and held.take(stay), tilt[stay], tilted[stay]
+                lead, lean = _led(held, residual, h)
+            more = _ratio(energy, before)[:, np.newaxis]
+            way *= more
+            way += lead
+            tilt *= more
+            tilt += lean
+        return change, turn, last, spare, converged
+
+
+def _led(held: Held | None, residual: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """The correction of aims for such a residual, and of t: none if no direction is held apart."""
+    if held is None:
+        return residual, np.empty((len(residual), 0), residual.dtype)
+    return held.led(residual, h)
+
+
+def _energy(held: Held | None, squares: Floats, lean: Floats, h: Floats) -> Floats:
+    """The energy of corrections, of the aims squared and of t."""
+    energy: Floats = np.vecdot(squares, h)
+    return energy if held is None else energy + held.energy(lean)
 
 
 def _off_diagonal(matrices: Array) -> NDArray[np.float32]:
@@ -535,20 +600,6 @@ def _largest_eigenvalue(P: Array) -> float:
         w = P @ v
         size, v = float(v @ w), w
     return size
-
-
-def by_gram(gram: Index, rows: Floats, matrices: Floats) -> Floats:
-    """Each row times its own matrix: one product for each matrix, because `gram` ascends."""
-    out = np.empty_like(rows)
-    high = 0
-    for k, count in enumerate(np.bincount(gram).tolist()):
-        low, high = high, high + count
-        if count > _FEW_ROWS:
-            np.matmul(rows[low:high], matrices[k], out=out[low:high])
-        else:
-            for row in range(low, high):
-                np.matmul(rows[row], matrices[k], out=out[row])
-    return out
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
