@@ -56,10 +56,12 @@ def splits_of(folds, count):
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(count)]
 
 
-kinds = st.sampled_from(KINDS)
+# Which of dependent columns are kept is a matter of rounding.
+independent = [kind for kind in KINDS if kind != "indicators"]
+kinds = st.sampled_from(independent)
 # Of nearly collinear columns sums of products lose so many digits that they say so, in a warning.
 for_moments = st.sampled_from(
-    [kind for kind in KINDS if kind not in ("ill_conditioned", "dependent", "factors")]
+    [kind for kind in independent if kind not in ("ill_conditioned", "dependent", "factors")]
 )
 seeds = st.integers(0, 10**6)
 shapes = st.sampled_from([(40, 6), (200, 15), (25, 24), (20, 40)])

@@ -11,11 +11,10 @@ from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_g
 from sparsestep.moments import Moments
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
 from sparsestep.ties import best_fitting
+from sparsestep.words import variables
 
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
-
-from sparsestep.words import variables
 
 __all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 
