@@ -1,5 +1,6 @@
 """The progress of the study on standard error: data sets done, and the time left."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -71,12 +72,17 @@ def fits_done(
     start = time.perf_counter()
     total, left = before + len(settings), sum(map(cost, settings))
     count, done = before, 0.0
+    # The speed is that since the first data set: until then processes start and functions compile.
+    first, done_first = start, 0.0
 
     def tell(setting: Setting) -> str:
-        nonlocal count, done
+        nonlocal count, done, first, done_first
         count, done = count + 1, done + cost(setting)
-        seconds = time_left(time.perf_counter() - start, done, left - done)
-        return f"{count} of {total} data sets, {_minutes(seconds)} left"
+        if not done_first:
+            first, done_first = time.perf_counter(), done
+        text = f"{count} of {total} data sets"
+        seconds = time_left(time.perf_counter() - first, done - done_first, left - done)
+        return text if math.isnan(seconds) else f"{text}, {_minutes(seconds)} left"
 
     if not show:
         yield lambda setting: None

@@ -108,8 +108,11 @@ def _numbers(series: pd.Series[Any]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """Four significant digits; whole numbers as they are; None for what JSON has no number for."""
+    """Six significant digits, more than any page shows: rounding twice may end elsewhere.
+
+    Whole numbers stay as they are; None stands for what JSON has no number for.
+    """
     number = float(value)
     if not math.isfinite(number):
         return None
-    return int(number) if number.is_integer() and abs(number) < 1e15 else float(f"{number:.4g}")
+    return int(number) if number.is_integer() and abs(number) < 1e15 else float(f"{number:.6g}")
