@@ -1,10 +1,13 @@
 """Paths: which alphas they have, what their models are, and every model size."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
@@ -235,3 +238,36 @@ def test_of_every_size_the_null_model_is_where_the_first_variable_enters():
     X, y = load_diabetes(return_X_y=True, scaled=False)
     path = sparsestep_path(X, y, alphas="sizes")
     assert path.n_nonzero[0] == 0 and path.alphas[0] < 2.0 * path.alphas[1]
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "pandas", "polars"])
+def test_predictions_of_a_path_are_those_of_its_models(kind):
+    X, y = table(50, 5)
+    names = list("abcde")
+    made = {
+        "array": lambda rows: rows,
+        "sparse": csr_array,
+        "pandas": lambda rows: pd.DataFrame(rows, columns=names),
+        "polars": lambda rows: pl.DataFrame(rows, schema=names),
+    }[kind]
+    path = sparsestep_path(made(X), y, alphas=[300.0, 30.0, 3.0])
+    predicted = path.predict(made(X[:7]))
+    assert predicted.shape == (7, 3)
+    for point in path:
+        assert_allclose(predicted[:, point.index], X[:7] @ point.coef + point.intercept)
+
+
+def test_a_path_predicts_only_for_its_own_columns():
+    X, y = table(50, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    path = sparsestep_path(frame, y)
+    with pytest.raises(
+        ValueError, match=r"^X lacks 'c', which the model was fitted to and has 'd'"
+    ):
+        path.predict(frame.rename(columns={"c": "d"}))
+    with pytest.raises(ValueError, match=r"^The columns of X are not in the order"):
+        path.predict(frame[["b", "a", "c"]])
+    with pytest.raises(ValueError, match=r"^X has 2 columns, but the fit was to 3\.$"):
+        path.predict(X[:, :2])
+    with pytest.raises(ValueError, match=r"row 4 of column 'b'|column 'b'.*row 4"):
+        path.predict(frame.mask((frame.index == 4)[:, None] & (frame.columns == "b")))

@@ -173,6 +173,33 @@ class Path:
             )
         return self[best_fitting(self.rss, found)]
 
+    def predict(self, X: Any) -> Array:
+        """Predictions of every model of the path.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_alphas)
+            Those of ``path.select(by)`` are in column ``path.select(by).index``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import sparsestep_path
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> path = sparsestep_path(X[:300], y[:300])
+        >>> errors = ((y[300:, None] - path.predict(X[300:])) ** 2).mean(axis=0)
+        >>> errors.shape, int(path.n_nonzero[errors.argmin()])
+        ((101,), 5)
+        """
+        from sparsestep.validation import new_rows
+
+        rows = new_rows(X, len(self.coefs), self.feature_names)
+        return np.asarray(rows @ self.coefs + self.intercepts)
+
     def plot(self, **options: Any) -> "PathDisplay":
         """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
         from sparsestep.display import PathDisplay

@@ -1,4 +1,4 @@
-"""The estimators' parameters and input, checked: one clear sentence for what cannot be used."""
+"""Parameters and input of estimators and paths, checked: one clear sentence for what is wrong."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -15,6 +15,7 @@ __all__ = [
     "alphas_wanted",
     "as_table",
     "clearer",
+    "new_rows",
     "one_alpha",
     "other_columns",
     "penalty_factors",
@@ -86,6 +87,25 @@ def other_columns(names: Sequence[str], fitted: Sequence[str]) -> str:
     if new:
         parts.append(f"has {quoted(new, 3, 'more columns')}, which it was not fitted to")
     return f"X {' and '.join(parts)}; give the columns of the fit, in the same order."
+
+
+def new_rows(X: Any, m: int, fitted: Sequence[str] | None) -> Any:
+    """X checked against the number of columns of a fit, and their names if both have any."""
+    from sklearn.utils import check_array
+
+    table, names = as_table(X)
+    require_no_dates(table)
+    try:
+        rows = check_array(table, accept_sparse="csr", dtype=(np.float64, np.float32))
+    except (TypeError, ValueError) as error:
+        raise clearer(error, table, None, names) from error
+    if names is None and hasattr(table, "columns"):
+        names = [str(name) for name in table.columns]
+    if names is not None and fitted is not None and names != list(fitted):
+        raise ValueError(other_columns(names, fitted))
+    if rows.shape[1] != m:
+        raise ValueError(f"X has {rows.shape[1]} columns, but the fit was to {m}.")
+    return rows
 
 
 def require_no_dates(X: Any) -> None:
