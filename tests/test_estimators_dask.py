@@ -51,3 +51,12 @@ def test_a_splitter_on_a_dask_array_is_refused(data):
     X, y = (da.from_array(a, chunks=200) for a in data)
     with pytest.raises(ValueError, match="cv must be a number of folds"):
         SparseStepCV(cv=[([0, 1], [2])]).fit(X, y)
+
+
+def test_predictions_of_several_targets_have_their_names(data):
+    X, y = data
+    frame, targets = pd.DataFrame(X, columns=list("abcde")), pd.DataFrame({"gain": y, "loss": -y})
+    model = SparseStep(20.0).fit(frame, targets)
+    predicted = model.predict(dd.from_pandas(frame, npartitions=2)).compute()
+    assert list(predicted.columns) == ["prediction of gain", "prediction of loss"]
+    np.testing.assert_allclose(predicted, model.predict(frame), rtol=1e-12)

@@ -148,11 +148,11 @@ def test_predictions_of_several_targets(frame, table):
     inner = pd.DataFrame(X, columns=FEATURES)
     Y = np.column_stack([X[:, 0] - X[:, 1], X.sum(axis=1)])
     model = LinearRegression().fit(inner, Y)
-    lazy = predict(model, frame[FEATURES])
-    assert list(lazy.columns) == ["prediction_0", "prediction_1"]
+    lazy = predict(model, frame[FEATURES], ["gap", "sum"])
+    assert list(lazy.columns) == ["prediction of gap", "prediction of sum"]
     np.testing.assert_allclose(lazy.compute(), Y, rtol=1e-10)
     bare = LinearRegression().fit(X, Y)
-    lazy = predict(bare, da.from_array(X, chunks=(300, 3)))
+    lazy = predict(bare, da.from_array(X, chunks=(300, 3)), ["gap", "sum"])
     assert lazy.shape == (1000, 2)
     np.testing.assert_allclose(lazy.compute(), Y, rtol=1e-10)
 

@@ -166,7 +166,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self)
         if is_dask(X):
-            return dask_predict(self, X)
+            several = np.ndim(self.coef_) == 2
+            return dask_predict(self, X, self._fitted.target_names if several else None)
         X = self._rows(X)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 

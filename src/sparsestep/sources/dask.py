@@ -95,25 +95,26 @@ def moments(
     return with_targets(found, target_names(y))
 
 
-def predict(estimator: Any, X: Any) -> Any:
+def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any:
     """Predictions of a fitted estimator for a Dask array or frame, computed when asked for.
 
     Parameters
     ----------
     estimator : fitted estimator
     X : dask array or frame
+    targets : sequence of str, optional
+        Names of the targets, if there are several.
 
     Returns
     -------
     dask array; for a frame, a dask series (with several targets a frame) with its index
     """
-    targets = len(estimator.coef_) if np.ndim(estimator.coef_) == 2 else None
     if hasattr(X, "map_partitions"):
         return X.map_partitions(
             _predict_frame, estimator, targets, meta=_predict_frame(X._meta, estimator, targets)
         )
     X = X.rechunk({1: -1})
-    shape = {"drop_axis": 1} if targets is None else {"chunks": (X.chunks[0], (targets,))}
+    shape = {"drop_axis": 1} if targets is None else {"chunks": (X.chunks[0], (len(targets),))}
     return X.map_blocks(_predict_array, estimator, targets, dtype=np.float64, **shape)
 
 
@@ -187,23 +188,22 @@ def _frame_part(
     return partition_moments(tables, name, part, columns, folds, seed, drop_missing)
 
 
-def _predict_array(block: Any, estimator: Any, targets: int | None) -> Any:
+def _predict_array(block: Any, estimator: Any, targets: Sequence[str] | None) -> Any:
     """Predictions for a chunk, which may be empty."""
     if len(block):
         return estimator.predict(block)
-    return np.empty(0) if targets is None else np.empty((0, targets))
+    return np.empty(0) if targets is None else np.empty((0, len(targets)))
 
 
-def _predict_frame(frame: Any, estimator: Any, targets: int | None) -> Any:
+def _predict_frame(frame: Any, estimator: Any, targets: Sequence[str] | None) -> Any:
     """Predictions for a partition, which may be empty, with its index."""
     import pandas
 
     values = _predict_array(frame, estimator, targets)
     if targets is None:
         return pandas.Series(values, index=frame.index, name="prediction")
-    return pandas.DataFrame(
-        values, index=frame.index, columns=[f"prediction_{i}" for i in range(targets)]
-    )
+    names = [f"prediction of {name}" for name in targets]
+    return pandas.DataFrame(values, index=frame.index, columns=names)
 
 
 # -- the tree --------------------------------------------------------------------------------
