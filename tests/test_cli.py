@@ -275,6 +275,20 @@ def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
     np.testing.assert_allclose(result["prediction"].to_numpy(), expected, rtol=1e-12)
 
 
+def test_a_model_of_moments_of_texts_predicts_the_table(data, tmp_path):
+    options = ("-t", "price", "--one-hot", "--drop", "w", "--quiet")
+    run(tmp_path, "moments", data / "flats.csv", *options, "-o", "m.npz")
+    run(tmp_path, "fit", "m.npz", "--criterion", "bic", "-m", "by_moments.json", "--quiet")
+    fit = ("--criterion", "bic", "-m", "by_rows.json")
+    run(tmp_path, "fit", data / "flats.csv", *options, *fit)
+    predicted = []
+    for name in ("by_moments", "by_rows"):
+        arguments = (f"{name}.json", data / "flats.csv", "-o", f"{name}.parquet", "--quiet")
+        run(tmp_path, "predict", *arguments)
+        predicted.append(pq.read_table(tmp_path / f"{name}.parquet")["prediction"].to_numpy())
+    np.testing.assert_allclose(*predicted, rtol=1e-9)
+
+
 def test_predict_needs_only_the_columns_kept(data, tmp_path):
     document = read_document(data / "model.json")
     kept = [NUMBERS[j] for j in document["targets"][0]["kept"]]

@@ -8,7 +8,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from sparsestep import read_moments
+from sparsestep import Moments, read_moments
 from sparsestep.sources import DroppedRowsWarning, read_categories
 
 CITIES = ["Rome", "Oslo", "São Paulo"]
@@ -171,3 +171,30 @@ def test_dask_is_refused():
 def test_text_in_pandas_columns_of_objects():
     frame = pd.DataFrame({"city": pd.Series(["Rome", "Oslo", "Rome"], dtype=object), "size": 1.0})
     assert read_categories(frame) == {"city": ["Rome", "Oslo"]}
+
+
+def test_moments_know_their_categories_in_files_and_merged(tmp_path):
+    table = make()
+    categories = read_categories(table, ["city", "sex"])
+    halves = [read_moments(part, "y", categories=categories) for part in (table[:30], table[30:])]
+    for half, name in zip(halves, "ab", strict=True):
+        half.save(tmp_path / f"{name}.npz")
+    merged = Moments.merge(Moments.load(tmp_path / f"{name}.npz") for name in "ab")
+    assert merged.categories == {"city": tuple(categories["city"]), "sex": ("f", "m")}
+    folds = read_moments(table, "y", categories=categories, folds=2)
+    assert [fold.categories for fold in folds] == [merged.categories] * 2
+    one = read_moments(table, "y", features=["sex", "size"], categories=categories)
+    assert one.categories == {"sex": ("f", "m")}
+    assert read_moments(encoded(table), "y").categories == {}
+
+
+def test_moments_in_which_zeros_mean_other_categories_do_not_merge():
+    north = {"city": ["Oslo", "Rome"], "y": [1.0, 2.0]}
+    south = {"city": ["Bari", "Rome"], "y": [1.0, 2.0]}
+    parts = [
+        read_moments(pa.table(part), "y", categories={"city": part["city"]})
+        for part in (north, south)
+    ]
+    assert parts[0].feature_names == parts[1].feature_names == ("city=Rome",)
+    with pytest.raises(ValueError, match="'city' has 'Oslo', 'Rome' in one and 'Bari', 'Rome' in"):
+        Moments.merge(parts)

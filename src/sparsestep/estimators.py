@@ -129,7 +129,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         targets = target_names(y)
         X, y, weight = self._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=self._names())
-        moments = moments._with_target_names(targets)
+        moments = moments._labelled(targets)
         self._show(self._chosen(moments, Table(X, y, weight, None)))
         return self
 
@@ -532,7 +532,7 @@ class SparseStepCV(_SparseStepBase):
         X, y, weight = self._validated(X, y, sample_weight)
         splits = self._splits(X, y, groups)
         whole, train, valid = split_moments(X, y, weight, splits, self._names())
-        whole = whole._with_target_names(targets)
+        whole = whole._labelled(targets)
         self._cross_validate(whole, train, valid, Table(X, y, weight, None))
         return self
 

@@ -291,6 +291,11 @@ class Moments:
         return self._sums.target_names
 
     @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """Columns of text that `read_moments` encoded, and their categories."""
+        return dict(self._sums.categories)
+
+    @property
     def mean_x(self) -> Array:
         """Weighted means of the columns."""
         return _read_only(self._sums.mean_x)
@@ -349,9 +354,14 @@ class Moments:
         thin = ", thin" if self.is_thin else ""
         return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
 
-    def _with_target_names(self, names: tuple[str, ...] | None) -> "Moments":
-        """The same moments, which know what their targets are called."""
-        return self._make(replace(self._sums, target_names=names))
+    def _labelled(
+        self,
+        target_names: tuple[str, ...] | None,
+        categories: dict[str, tuple[str, ...]] | None = None,
+    ) -> "Moments":
+        """The same moments, which know what their targets and their encoded columns are called."""
+        categories = categories or self._sums.categories
+        return self._make(replace(self._sums, target_names=target_names, categories=categories))
 
     def target(self, t: int) -> "Moments":
         """The moments of one target of a two-dimensional y; nothing is copied.

@@ -3,6 +3,7 @@
 Nothing in a file is executed, and a file is written completely or not at all.
 """
 
+import json
 import os
 import zipfile
 from typing import Any
@@ -49,6 +50,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
     arrays["has_names"] = np.array(sums.names is not None)
     if sums.target_names is not None:
         arrays["target_names"] = np.array(sums.target_names, dtype=np.str_)
+    if sums.categories:
+        arrays["categories"] = np.array(json.dumps(sums.categories))
     if sums.pieces is None:
         arrays["xtx"] = sums.xtx
     else:
@@ -108,6 +111,10 @@ def _from_archive(archive: Any) -> Sums:
         target_names = tuple(str(name) for name in archive["target_names"])
         if len(target_names) != k:
             raise _Unreadable(f"is damaged: {len(target_names)} names for {k} targets")
+    categories: dict[str, tuple[str, ...]] = {}
+    if "categories" in archive:
+        stored = json.loads(str(archive["categories"]))
+        categories = {str(name): tuple(map(str, known)) for name, known in stored.items()}
     xtx, pieces = None, None
     if "xtx" in archive:
         xtx = array("xtx", m, m)
@@ -129,6 +136,7 @@ def _from_archive(archive: Any) -> Sums:
         names=names,
         flat_y=bool(archive["flat_y"]),
         target_names=target_names,
+        categories=categories,
     )
     if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
         raise _Unreadable("is damaged: its counts contradict each other")

@@ -15,13 +15,14 @@ The sums about zero, X'X - W mean mean', appear nowhere: at mean/sd = 1e7 they h
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.table import column_name
 from sparsestep.thin import DenseRows, Piece, gram, row_count
+from sparsestep.words import quoted
 
 __all__ = [
     "SMALLEST_SQUARES",
@@ -64,6 +65,8 @@ class Sums:
     names: tuple[str, ...] | None
     flat_y: bool
     target_names: tuple[str, ...] | None = None
+    # Columns of text that columns of zeros and ones stand for, and their categories.
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, m: int, k: int, names: tuple[str, ...] | None, flat_y: bool) -> "Sums":
@@ -139,6 +142,15 @@ def require_mergeable(a: Sums, b: Sums) -> None:
     if a.target_names and b.target_names and a.target_names != b.target_names:
         x, z = next(p for p in zip(a.target_names, b.target_names, strict=True) if p[0] != p[1])
         raise ValueError(f"Moments of different targets, {x!r} and {z!r}, cannot be merged.")
+    # Two categories whose columns have the same names may leave different ones to all zeros.
+    for name in a.categories.keys() & b.categories.keys():
+        first, second = a.categories[name], b.categories[name]
+        if first != second:
+            raise ValueError(
+                f"Moments of different categories cannot be merged: {name!r} has "
+                f"{quoted(first, 5)} in one and {quoted(second, 5)} in the other, where all zeros "
+                "mean the first; read both with the same categories."
+            )
 
 
 def merge(pieces: Iterable[Sums]) -> Sums:
@@ -217,6 +229,7 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
         names=a.names,
         flat_y=a.flat_y,
         target_names=a.target_names or b.target_names,
+        categories=a.categories | b.categories,
     )
 
 

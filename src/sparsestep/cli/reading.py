@@ -133,7 +133,8 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         if target in (part.feature_names or ()):
             raise BadInputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
-    return Reading(parts, target or "y", _named(data), None, {}, 0)
+    categories = {name: list(known) for part in parts for name, known in part.categories.items()}
+    return Reading(parts, target or "y", _named(data), None, categories, 0)
 
 
 def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str] | None:

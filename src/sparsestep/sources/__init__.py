@@ -13,7 +13,7 @@ from sparsestep.sources.checks import (
     require_columns,
 )
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.sources.merging import with_targets
+from sparsestep.sources.merging import labelled
 
 __all__ = ["CsvFormat", "DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
 
@@ -163,7 +163,12 @@ def read_moments(
         drop_missing=drop_missing,
         **more,
     )
-    return with_targets(found, (target,))
+    encoded = {
+        name: tuple(known)
+        for name, known in (categories or {}).items()
+        if features is None or name in features
+    }
+    return labelled(found, (target,), encoded)
 
 
 def read_categories(

@@ -22,7 +22,7 @@ from sparsestep.sources.checks import (
     target_names,
 )
 from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.merging import Parts, RowCounts, finish, merge, with_targets
+from sparsestep.sources.merging import Parts, RowCounts, finish, labelled, merge
 
 __all__ = ["is_dask", "moments", "moments_of", "predict"]
 
@@ -92,7 +92,7 @@ def moments(
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
     found = finish(*_computed(leaves, progress=False), "X", folds=folds)
-    return with_targets(found, target_names(y))
+    return labelled(found, target_names(y))
 
 
 def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any:

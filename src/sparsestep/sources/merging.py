@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sparsestep.moments import Moments
 from sparsestep.sources.checks import DroppedRowsWarning, sentence
 
-__all__ = ["FoldSums", "Parts", "RowCounts", "finish", "merge"]
+__all__ = ["FoldSums", "Parts", "RowCounts", "finish", "labelled", "merge"]
 
 # One entry for each fold, None where a block has no row of the fold.
 Parts = Sequence[Moments | None]
@@ -73,13 +73,15 @@ def merge(pieces: Iterable[tuple[Parts, RowCounts]]) -> tuple[Parts, RowCounts]:
     return sums.result(), counts
 
 
-def with_targets(
-    found: Moments | list[Moments], names: tuple[str, ...] | None
+def labelled(
+    found: Moments | list[Moments],
+    targets: tuple[str, ...] | None,
+    categories: dict[str, tuple[str, ...]] | None = None,
 ) -> Moments | list[Moments]:
-    """Moments, or those of each fold, that know what their targets are called."""
+    """Moments, or those of each fold, that know what their targets and encoded columns are."""
     if isinstance(found, Moments):
-        return found._with_target_names(names)
-    return [part._with_target_names(names) for part in found]
+        return found._labelled(targets, categories)
+    return [part._labelled(targets, categories) for part in found]
 
 
 def finish(
