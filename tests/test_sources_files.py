@@ -15,7 +15,7 @@ import pytest
 import sparsestep.sources.arrow as arrow
 from source_data import FEATURES, assert_moments, expected, make_table
 from sparsestep import read_moments
-from sparsestep.sources import DroppedRowsWarning
+from sparsestep.sources import DroppedRowsWarning, RowNamesWarning
 from sparsestep.sources.checks import choose
 from sparsestep.sources.folds import fold_numbers
 
@@ -598,3 +598,31 @@ def test_progress_goes_to_standard_error(table, tmp_path, capsys):
 def test_silence_without_progress(table, capsys):
     read_moments(table, "y")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv", "arrow"])
+def test_the_index_of_pandas_is_no_feature(tmp_path, kind):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0, 3.0], "b": [0, 1, 1, 0], "y": [1.0, 2.0, 3.0, 5.0]})
+    frame = frame[frame["y"] != 2.0]
+    source = tmp_path / f"table.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(source)
+    elif kind == "feather":
+        pa.feather.write_feather(pa.Table.from_pandas(frame), source)
+    elif kind == "csv":
+        frame.to_csv(source)
+    else:
+        source = pa.Table.from_pandas(frame)
+    with pytest.warns(RowNamesWarning, match=r"left out; features says otherwise\.$"):
+        assert read_moments(source, "y").feature_names == ("a", "b")
+
+
+def test_an_index_with_names_is_a_feature_only_if_asked_for(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0, 1, 1], "y": [1.0, 2.0, 3.0]})
+    frame.set_index(["a", "b"]).assign(c=[1, 0, 0]).to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(RowNamesWarning, match="^Columns 'a', 'b' name the rows and are left out"):
+        assert read_moments(tmp_path / "t.parquet", "y").feature_names == ("c",)
+    moments = read_moments(tmp_path / "t.parquet", "y", features=["b", "c"])
+    assert moments.feature_names == ("b", "c")
+    with pytest.warns(RowNamesWarning, match="^Column 'b' names the rows and is left out"):
+        assert read_moments(tmp_path / "t.parquet", "a").feature_names == ("y", "c")

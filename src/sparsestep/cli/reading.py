@@ -18,7 +18,7 @@ from sparsestep.sources import (
     read_moments,
 )
 from sparsestep.sources.arrow import open_rows
-from sparsestep.sources.checks import require_columns
+from sparsestep.sources.checks import left_out, require_columns, row_names
 from sparsestep.sources.one_hot import indicators
 
 __all__ = ["Reading", "are_moments", "read"]
@@ -153,10 +153,10 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
         require_columns(chosen, rows.names, rows.where)
     else:
         chosen = [name for name in rows.names if name not in (options.target, options.weight)]
-        if chosen[:1] == [""]:
-            # So pandas writes the numbers of the rows.
-            screen.warn("The first column has no name and is left out.")
-            del chosen[0]
+        of_rows = [name for name in row_names(rows.names, rows.index) if name in chosen]
+        if of_rows:
+            screen.warn(f"{left_out(of_rows)}.")
+            chosen = [name for name in chosen if name not in of_rows]
     return [name for name in chosen if name not in drop]
 
 

@@ -7,6 +7,7 @@ from sparsestep.moments import Moments
 from sparsestep.sources.checks import (
     DroppedRowsWarning,
     NotNumbersError,
+    RowNamesWarning,
     comes_from,
     folds_and_seed,
     load,
@@ -15,7 +16,14 @@ from sparsestep.sources.checks import (
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import labelled
 
-__all__ = ["CsvFormat", "DroppedRowsWarning", "NotNumbersError", "read_categories", "read_moments"]
+__all__ = [
+    "CsvFormat",
+    "DroppedRowsWarning",
+    "NotNumbersError",
+    "RowNamesWarning",
+    "read_categories",
+    "read_moments",
+]
 
 
 @overload
@@ -77,7 +85,9 @@ def read_moments(
         Name of the column to explain.
     features : list of str, optional
         Names of the columns to explain it with, in the order of the coefficients. All others if
-        None. Numbers and booleans; decimals become doubles.
+        None, but for the index that pandas writes into files (and a first column of a CSV file
+        without a name), which a `RowNamesWarning` says. Numbers and booleans; decimals become
+        doubles.
     weight : str, optional
         Name of a column of weights. A whole number w counts as w copies of the row.
     folds : int, optional

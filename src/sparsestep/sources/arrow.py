@@ -7,6 +7,7 @@ reads in its own threads while ours compute the products of the rows before.
 """
 
 import glob
+import json
 import os
 import re
 import threading
@@ -92,7 +93,7 @@ def moments_of(
 ) -> Moments | list[Moments]:
     """Moments of anything that Arrow can read, as `read_moments` returns them."""
     rows: Rows = open_rows(source, csv)
-    columns = choose(rows.names, target, features, weight, rows.where)
+    columns = choose(rows.names, target, features, weight, rows.where, rows.index)
     if categories:
         columns, rows = one_hot(columns, rows, categories)
     rows.select(columns.all)
@@ -194,6 +195,7 @@ class _Stream:
         reader = isinstance(source, pa.RecordBatchReader)
         self._reader = source if reader else pa.RecordBatchReader.from_stream(source)
         self.names = self._reader.schema.names
+        self.index = _index(self._reader.schema)
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
@@ -222,6 +224,7 @@ class _Pandas:
     """A pandas frame, turned into Arrow a slice at a time."""
 
     where = "the frame"
+    index: Collection[str] = ()
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -258,6 +261,7 @@ class _Dataset:
         self._dataset = dataset
         self.where = where
         self.names = dataset.schema.names
+        self.index = _index(dataset.schema)
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
@@ -302,6 +306,15 @@ class _Dataset:
     def _options(self) -> Any:
         """How Parquet is read, where nothing is known of where the files are."""
         return None
+
+
+def _index(schema: Any) -> list[str]:
+    """The columns in which pandas wrote the index of a frame, by what it says of it."""
+    said = (schema.metadata or {}).get(b"pandas")
+    if said is None:
+        return []
+    # A range has no column.
+    return [name for name in json.loads(said)["index_columns"] if isinstance(name, str)]
 
 
 def _check_types(

@@ -1,7 +1,9 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
+import re
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -15,11 +17,14 @@ __all__ = [
     "Columns",
     "DroppedRowsWarning",
     "NotNumbersError",
+    "RowNamesWarning",
     "choose",
     "comes_from",
     "folds_and_seed",
+    "left_out",
     "load",
     "require_columns",
+    "row_names",
     "sentence",
     "target_names",
 ]
@@ -32,6 +37,10 @@ class DroppedRowsWarning(UserWarning):
         super().__init__(message)
         self.n_dropped = n_dropped
         self.n_rows = n_rows
+
+
+class RowNamesWarning(UserWarning):
+    """Columns that name or number the rows, as pandas writes its index, were left out."""
 
 
 class NotNumbersError(TypeError):
@@ -72,8 +81,12 @@ def choose(
     features: Sequence[str] | None,
     weight: str | None,
     where: str,
+    index: Collection[str] = (),
 ) -> Columns:
-    """The columns to read of those there are; `where` names the source in messages."""
+    """The columns to read of those there are; `where` names the source in messages.
+
+    Where all are to be features, those that name the rows are not: `index` and its like.
+    """
     if isinstance(features, str):
         raise TypeError(f"features must be a list of column names, not the text {features!r}.")
     wanted = [target, *([] if weight is None else [weight]), *(features or ())]
@@ -84,7 +97,13 @@ def choose(
     if weight == target:
         raise ValueError(f"Column {target!r} cannot be both the target and the weight.")
     if features is None:
-        features = [name for name in names if name not in (target, weight)]
+        of_rows = row_names(names, index)
+        out = [name for name in of_rows if name not in (target, weight)]
+        features = [name for name in names if name not in (target, weight, *out)]
+        if out:
+            warnings.warn(
+                f"{left_out(out)}; features says otherwise.", RowNamesWarning, stacklevel=4
+            )
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
             raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
@@ -96,6 +115,26 @@ def choose(
         if count > 1:
             raise ValueError(f"Column {name!r} is given more than once in features.")
     return chosen
+
+
+def row_names(names: Sequence[str], index: Collection[str] = ()) -> list[str]:
+    """Columns that pandas made of its index: those it says, and others by their names."""
+    return [
+        name
+        for j, name in enumerate(names)
+        if name in index or (j == 0 and name == "") or re.fullmatch(r"__index_level_\d+__", name)
+    ]
+
+
+def left_out(names: Sequence[str]) -> str:
+    """The sentence for columns that `row_names` found, without its end."""
+    if names == [""]:
+        return "The first column has no name and is left out"
+    several = len(names) > 1
+    return (
+        f"Column{'s' * several} {quoted(names, 5)} name{'s' * (not several)} the rows and "
+        f"{'are' if several else 'is'} left out"
+    )
 
 
 def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> None:

@@ -35,6 +35,10 @@ class Rows(Protocol):
         """All columns."""
 
     @property
+    def index(self) -> Collection[str]:
+        """Those in which pandas wrote its index."""
+
+    @property
     def where(self) -> str:
         """The source, in words."""
 
@@ -92,7 +96,7 @@ class _OneHot:
         self, rows: Rows, source_names: Sequence[str], categories: dict[str, list[str]]
     ) -> None:
         self._rows, self._source_names, self._categories = rows, source_names, categories
-        self.names, self.where = rows.names, rows.where
+        self.names, self.index, self.where = rows.names, rows.index, rows.where
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
