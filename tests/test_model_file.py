@@ -125,6 +125,8 @@ def test_what_the_document_says(models, tmp_path):
     assert question["choice"] == {
         "by": "cv",
         "folds": 5,
+        "scheme": "5-fold cross-validation",
+        "splitter": None,
         "rule": "1se",
         "criterion": None,
         "size": None,

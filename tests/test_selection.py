@@ -1,5 +1,6 @@
 """Choosing alpha: every number is compared with fitting and predicting on the rows."""
 
+import html
 from math import comb, log
 
 import numpy as np
@@ -24,6 +25,8 @@ from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.fitting import Settings, fit_alphas
 from sparsestep.grid import every_size
+from sparsestep.model_file import document_of
+from sparsestep.report import render_report
 from sparsestep.selection import CVErrors
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])
@@ -83,7 +86,9 @@ def test_errors_are_those_of_fitting_and_predicting_on_the_rows(name, weighted):
     assert_allclose(model.cv_mean_, mean, rtol=1e-9)
     if len(splits) > 1:
         variance = (expected - mean[:, None]) ** 2 @ total / total.sum()
-        assert_allclose(model.cv_se_, np.sqrt(variance / (len(splits) - 1)), rtol=1e-6)
+        unbiased = variance * len(splits) / (len(splits) - 1)
+        disjoint = min(len(splits), w.sum() / total.mean())
+        assert_allclose(model.cv_se_, np.sqrt(unbiased / disjoint), rtol=1e-6)
     else:
         assert np.isnan(model.cv_se_).all() and model.alpha_1se_ == model.alpha_min_
     # Alphas that give the same models on all folds differ by rounding: the largest is taken.
@@ -123,7 +128,7 @@ def test_the_scale_is_that_of_the_training_rows_alone(what):
 def test_one_standard_error_takes_the_sparsest_that_is_near(mse, data):
     sizes = st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))
     kept = np.array(data.draw(sizes))
-    errors = CVErrors(mse, np.array([1.0, 2.0, 2.0, 5.0]))
+    errors = CVErrors(mse, np.array([1.0, 2.0, 2.0, 5.0]), 10.0)
     best, chosen = errors.best(), errors.best_within_one_se(kept)
     assert_allclose(errors.mean[best], errors.mean.min(), rtol=1e-9, atol=1e-13)
     bound = errors.mean[best] + errors.se[best]
@@ -137,7 +142,7 @@ def test_one_standard_error_takes_the_sparsest_that_is_near(mse, data):
 
 def test_of_equal_errors_the_largest_alpha_is_taken():
     mse = np.outer([5.0, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
-    errors = CVErrors(mse, np.ones(2))
+    errors = CVErrors(mse, np.ones(2), 2.0)
     assert errors.best() == 1
     assert errors.best_within_one_se(np.array([0, 2, 2, 2, 3])) == 1
     X, _ = table(40, 5)
@@ -346,3 +351,59 @@ def test_folds_that_cannot_be_used():
     empty = Moments.from_folds(X, y, np.repeat([0, 2], 20))[1]
     with pytest.raises(ValueError, match="Fold 1 has no row of positive weight"):
         SparseStepCV(5).fit_moments([fold, empty, fold])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_repetitions_do_not_make_the_standard_error_small(weighted):
+    X, y = table(80, 6, noise=3.0)
+    weight = np.resize([1.0, 2.0, 1.0, 3.0], 80) if weighted else None
+    single = []
+    for repetition in range(6):
+        cv = KFold(8, shuffle=True, random_state=repetition)
+        single.append(SparseStepCV(20, cv=cv).fit(X, y, weight))
+    folds = [split for model in single for split in model.cv.split(X)]
+    repeated = SparseStepCV(single[0].alphas_, cv=folds).fit(X, y, weight)
+    assert repeated.mse_path_.shape == (20, 48)
+    # Of all 48 folds the spread is about that within repetitions, never that over the root of 6.
+    within = np.sqrt(np.mean([model.cv_se_**2 for model in single], axis=0))
+    assert np.all((repeated.cv_se_ > 0.9 * within) & (repeated.cv_se_ < 1.1 * within))
+    assert "8-fold cross-validation, 6 times, min" in str(repeated.summary())
+    spread = np.sqrt(np.average((single[0].mse_path_ - single[0].cv_mean_[:, None]) ** 2, axis=1))
+    if not weighted:
+        assert_allclose(single[0].cv_se_, spread / np.sqrt(7), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cv", "scheme"),
+    [
+        (KFold(5), "5-fold cross-validation"),
+        (
+            RepeatedKFold(n_splits=4, n_repeats=3, random_state=0),
+            "4-fold cross-validation, 3 times",
+        ),
+        (ShuffleSplit(7, test_size=0.25, random_state=0), "7 splits"),
+        (TimeSeriesSplit(4), "4 splits"),
+        ([(np.arange(40), np.arange(40, 60))], "one hold-out split"),
+    ],
+)
+def test_splits_are_called_what_they_are(cv, scheme):
+    X, y = table(60, 4)
+    model = SparseStepCV(10, cv=cv).fit(X, y)
+    assert f"({scheme}" in str(model.summary())
+    document = document_of(model)
+    choice = document["question"]["choice"]
+    assert choice["scheme"] == scheme
+    assert choice["splitter"] == ("a list of splits, given" if isinstance(cv, list) else repr(cv))
+    assert choice["splitter"] in html.unescape(render_report(document))
+    assert document_of(SparseStepCV(10, cv=5).fit(X, y))["question"]["choice"]["splitter"] is None
+
+
+def test_the_report_compares_errors_on_the_same_splits():
+    X, y = table(80, 4)
+    y = y + 0.5 * np.arange(80)
+    model = SparseStepCV(20, cv=TimeSeriesSplit(5)).fit(X, y)
+    assert model.path_.n_nonzero[0] == 0 < np.count_nonzero(model.coef_)
+    null = np.sqrt(model.cv_mean_[0])
+    assert abs(null / y.std() - 1) > 0.05
+    said = html.unescape(render_report(document_of(model)))
+    assert f"without any variable it would be off by {null:.3g}." in said

@@ -13,7 +13,15 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparsestep.collinearity import collinearity
-from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_size, by_validation, without_each
+from sparsestep.fitted import (
+    Fitted,
+    Splits,
+    by_alpha,
+    by_criterion,
+    by_size,
+    by_validation,
+    without_each,
+)
 from sparsestep.fitting import Settings
 from sparsestep.moments import Moments
 from sparsestep.path import Path, fit_path
@@ -38,6 +46,7 @@ from sparsestep.validation import (
     weights,
     whole_number,
 )
+from sparsestep.words import cross_validation
 
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
@@ -442,7 +451,7 @@ class SparseStepCV(_SparseStepBase):
         Mean squared error of each alpha on each fold.
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
         Cross-validation error of each alpha, folds weighted by their size, and its standard error:
-        NaN for a single split.
+        that of as many folds as are disjoint, and NaN for a single split.
     alpha_min_, alpha_1se_ : float or ndarray of shape (n_targets,)
         The alphas of the two rules; the same for a single split.
     path_ : Path or list of Path
@@ -531,9 +540,10 @@ class SparseStepCV(_SparseStepBase):
         targets = target_names(y)
         X, y, weight = self._validated(X, y, sample_weight)
         splits = self._splits(X, y, groups)
-        whole, train, valid = split_moments(X, y, weight, splits, self._names())
+        whole, train, valid, scheme = split_moments(X, y, weight, splits, self._names())
         whole = whole._labelled(targets)
-        self._cross_validate(whole, train, valid, Table(X, y, weight, None))
+        how = Splits(scheme, self._splitter())
+        self._cross_validate(whole, train, valid, how, Table(X, y, weight, None))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -553,7 +563,8 @@ class SparseStepCV(_SparseStepBase):
         folds = list(moments)
         whole, train = without_each(folds)
         self._adopt(whole)
-        self._cross_validate(whole, train, folds)
+        how = Splits(cross_validation(len(folds)), "the moments of each fold, given")
+        self._cross_validate(whole, train, folds, how)
         return self
 
     def _dask_folds(self, groups: Any) -> int:
@@ -575,15 +586,28 @@ class SparseStepCV(_SparseStepBase):
             return list(self.cv)
         return list(check_cv(self.cv).split(X, y, groups))
 
+    def _splitter(self) -> str | None:
+        """What makes the splits, if not the order of the rows alone."""
+        if self.cv is None or isinstance(self.cv, Integral):
+            return None
+        if not hasattr(self.cv, "split"):
+            return "a list of splits, given"
+        # The same for equal splitters, and short enough for a sentence.
+        text = " ".join(repr(self.cv).split())
+        return type(self.cv).__name__ if " at 0x" in text or len(text) > 200 else text
+
     def _cross_validate(
         self,
         whole: Moments,
         train: Sequence[Moments],
         valid: Sequence[Moments],
+        how: Splits,
         rows: Table | None = None,
     ) -> None:
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
-        self._show(by_validation(whole, train, valid, alphas, self.rule, settings, self._say, rows))
+        self._show(
+            by_validation(whole, train, valid, how, alphas, self.rule, settings, self._say, rows)
+        )
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""

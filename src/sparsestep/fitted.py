@@ -20,11 +20,12 @@ from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
 from sparsestep.summary import Summary
 from sparsestep.table import Table
-from sparsestep.words import quoted, variables
+from sparsestep.words import cross_validation, quoted, variables
 
 __all__ = [
     "CVResult",
     "Fitted",
+    "Splits",
     "TargetModel",
     "beyond_the_end",
     "by_alpha",
@@ -42,6 +43,22 @@ Point = tuple[Array, float, float]
 
 
 @dataclass(frozen=True)
+class Splits:
+    """How rows were split into those to fit to and those to test on.
+
+    Attributes
+    ----------
+    scheme : str
+        In words, such as "10-fold cross-validation, 3 times".
+    splitter : str, or None
+        What made the splits, if not the order of the rows alone (or a seed).
+    """
+
+    scheme: str
+    splitter: str | None = None
+
+
+@dataclass(frozen=True)
 class CVResult:
     """Cross-validation errors of all alphas of a path.
 
@@ -52,6 +69,7 @@ class CVResult:
         Of a single fold there is no standard error: NaN.
     alpha_min, alpha_1se : float
         The alphas of the two rules; of a single fold they are the same.
+    splits : Splits
     """
 
     mse: Array
@@ -59,6 +77,7 @@ class CVResult:
     se: Array
     alpha_min: float
     alpha_1se: float
+    splits: Splits
 
 
 @dataclass(frozen=True)
@@ -211,11 +230,16 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
 
 
 def by_folds(
-    folds: Sequence[Moments], alphas: int | Array, rule: str, settings: Settings
+    folds: Sequence[Moments],
+    alphas: int | Array,
+    rule: str,
+    settings: Settings,
+    splitter: str | None = None,
 ) -> Fitted:
     """The model that cross-validation over the folds chooses."""
     whole, train = without_each(folds)
-    return by_validation(whole, train, folds, alphas, rule, settings)
+    splits = Splits(cross_validation(len(folds)), splitter)
+    return by_validation(whole, train, folds, splits, alphas, rule, settings)
 
 
 def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
@@ -229,6 +253,7 @@ def by_validation(
     whole: Moments,
     train: Sequence[Moments],
     valid: Sequence[Moments],
+    splits: Splits,
     alphas: int | Array,
     rule: str,
     settings: Settings,
@@ -251,15 +276,16 @@ def by_validation(
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
     fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
     models = []
-    for t, errors in enumerate(validation_errors(partial_fits, valid)):
+    for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
         path = Path.of(whole, fits, t)
         best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
         index = best if rule == "min" else sparse
         mean, se = errors.mean, errors.se
-        cv = CVResult(errors.mse, mean, se, float(path.alphas[best]), float(path.alphas[sparse]))
-        how, spread = f"{len(valid)}-fold cross-validation, {rule}", f" +- {se[index]:.4g}"
+        ends = float(path.alphas[best]), float(path.alphas[sparse])
+        cv = CVResult(errors.mse, mean, se, *ends, splits)
+        how, spread = f"{splits.scheme}, {rule}", f" +- {se[index]:.4g}"
         if len(valid) == 1:
-            how, spread = "one hold-out split", ""
+            how, spread = splits.scheme, ""
         facts = {"CV error": f"{mean[index]:.5g}{spread}"}
         facts["CV error"] += _hint(path, index, alphas, whole.n_samples)
         point = _point(fits, t, index)

@@ -59,6 +59,8 @@ class Choice(TypedDict):
 
     by: Literal["cv", "criterion", "size", "alpha"]
     folds: int | None
+    scheme: str | None  # of the splits, in words
+    splitter: str | None  # what made the splits, if not the order of the rows or the seed
     rule: Literal["min", "1se"] | None
     criterion: CriterionName | None
     size: int | None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.fingerprint import COLLINEAR, Fingerprint
-from sparsestep.fitted import CVResult, Fitted, TargetModel, beyond_the_end, stricter
+from sparsestep.fitted import CVResult, Fitted, Splits, TargetModel, beyond_the_end, stricter
 from sparsestep.inference import t_interval
 from sparsestep.model_document import (
     FORMAT,
@@ -216,7 +216,7 @@ def fitted_document(
             "rows": fingerprint.n_samples,
             "rows_dropped": rows_dropped,
             "seed": seed,
-            "choice": _choice(kind, settings),
+            "choice": _choice(kind, settings, table),
         },
         "data": _data(fingerprint),
         "flat": flat,
@@ -258,10 +258,13 @@ def _plain(value: Any) -> Any:
     return ["inf" if np.isposinf(number) else float(number) for number in value]
 
 
-def _choice(kind: Kind, settings: dict[str, Any]) -> Choice:
+def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Choice:
     """How alpha was chosen."""
-    choice = Choice(by="alpha", folds=None, rule=None, criterion=None, size=None)
-    if kind == "SparseStepCV":
+    choice = Choice(
+        by="alpha", folds=None, scheme=None, splitter=None, rule=None, criterion=None, size=None
+    )
+    if cv is not None:
+        choice |= {"scheme": cv.splits.scheme, "splitter": cv.splits.splitter}
         return {**choice, "by": "cv", "folds": settings["cv"], "rule": settings["rule"]}
     if kind == "SparseStepIC":
         return {**choice, "by": "criterion", "criterion": settings["criterion"]}
@@ -531,6 +534,7 @@ def fitted_of(document: Document) -> Fitted:
                     _numbers(cv["se"]),
                     float(cv["alpha_min"]),
                     float(cv["alpha_1se"]),
+                    Splits(str(question["choice"]["scheme"]), question["choice"]["splitter"]),
                 ),
                 criterion=None if criterion is None else _numbers(criterion["values"]),
             )

@@ -32,10 +32,13 @@ class CVErrors:
         Mean squared error of each fold, weighted by the sample weights.
     weights : ndarray of shape (n_folds,)
         Weight of each fold: the sum of its sample weights.
+    total : float
+        The weight of all rows.
     """
 
     mse: Array
     weights: Array
+    total: float
 
     @property
     def mean(self) -> Array:
@@ -44,7 +47,11 @@ class CVErrors:
 
     @property
     def se(self) -> Array:
-        """Its standard error: the folds' standard deviation over the root of their number."""
+        """Its standard error: the folds' standard deviation over the root of their number.
+
+        Folds that test the same rows again, as those of repetitions, tell nothing of other rows:
+        they count only as often as folds of their size are disjoint.
+        """
         n_folds = len(self.weights)
         if n_folds == 1:
             return np.full(len(self.mse), np.nan)
@@ -53,7 +60,8 @@ class CVErrors:
         size = spread.max(axis=1, initial=0.0)
         size[size == 0] = 1.0
         square = np.average((spread / size[:, np.newaxis]) ** 2, axis=1, weights=self.weights)
-        return np.asarray(size * np.sqrt(square / (n_folds - 1)))
+        disjoint = min(n_folds, self.total / self.weights.mean())
+        return np.asarray(size * np.sqrt(square * n_folds / (n_folds - 1) / disjoint))
 
     def best(self) -> int:
         """Index of the smallest error; of equals the first, which is the largest alpha."""
@@ -73,8 +81,13 @@ class CVErrors:
         return first_least(mean, some, 1e-10 * mean[some].min() + 1e-14 * mean.max())
 
 
-def validation_errors(fits: Sequence[Fits], valid: Sequence[Moments]) -> list[CVErrors]:
-    """The errors of each target, of the fits to each training set on what it left out."""
+def validation_errors(
+    fits: Sequence[Fits], valid: Sequence[Moments], total: float
+) -> list[CVErrors]:
+    """The errors of each target, of the fits to each training set on what it left out.
+
+    `total` is the weight of all rows.
+    """
     weights = np.array([fold.weight_sum for fold in valid])
     n_targets, n_alphas = fits[0].alphas.shape
     mse = np.empty((n_targets, n_alphas, len(valid)))
@@ -82,7 +95,7 @@ def validation_errors(fits: Sequence[Fits], valid: Sequence[Moments]) -> list[CV
         for t in range(n_targets):
             rss = fold.target(t).rss(fit.coefs[t].T, fit.intercepts[t])
             mse[t, :, k] = np.asarray(rss) / fold.weight_sum
-    return [CVErrors(errors, weights) for errors in mse]
+    return [CVErrors(errors, weights, total) for errors in mse]
 
 
 def criterion_path(

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments import Moments, leave_one_out
+from sparsestep.words import cross_validation
 
 __all__ = ["split_moments"]
 
@@ -16,8 +17,8 @@ Split = tuple[Index, Index]
 
 def split_moments(
     X: Any, y: Array, weight: Array | None, splits: list[Any], names: list[str] | None
-) -> tuple[Moments, list[Moments], list[Moments]]:
-    """Moments of all rows, of each training set and of each test set.
+) -> tuple[Moments, list[Moments], list[Moments], str]:
+    """Moments of all rows, of each training set and of each test set; the scheme in words.
 
     Splits that follow each other and whose test sets are a partition of the rows (one repetition of
     a k-fold) are summed in one pass, and their training moments merged. Others are summed one by
@@ -28,6 +29,7 @@ def split_moments(
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None
+    partitions: list[int] = []
     low = 0
     while low < len(pairs):
         high = _partition_end(pairs, low, n)
@@ -42,10 +44,20 @@ def split_moments(
             train += leave_one_out(folds)
             valid += folds
             whole = whole or Moments.merge(folds)
+            partitions.append(high - low)
             low = high
     if whole is None:
         whole = Moments.from_data(X, y, weight, feature_names=names)
-    return whole, train, valid
+    return whole, train, valid, _scheme(len(pairs), partitions)
+
+
+def _scheme(n_splits: int, partitions: list[int]) -> str:
+    """In words, splits of which some make partitions of so many folds each."""
+    if n_splits == 1:
+        return "one hold-out split"
+    if sum(partitions) < n_splits or len(set(partitions)) > 1:
+        return f"{n_splits} splits"
+    return cross_validation(partitions[0], len(partitions))
 
 
 def _row_numbers(splits: list[Any], weight: Array | None, n: int) -> list[Split]:

@@ -1,8 +1,8 @@
-"""Names and numbers in sentences: a few of many names, one variable or several."""
+"""Names and numbers in sentences: a few of many names, one variable or several, folds."""
 
 from collections.abc import Sequence
 
-__all__ = ["quoted", "variables"]
+__all__ = ["cross_validation", "quoted", "variables"]
 
 
 def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
@@ -14,3 +14,8 @@ def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
 def variables(k: int) -> str:
     """A number of variables."""
     return f"{k} variable{'' if k == 1 else 's'}"
+
+
+def cross_validation(folds: int, times: int = 1) -> str:
+    """Cross-validation over the folds of a partition, or of several."""
+    return f"{folds}-fold cross-validation" + (f", {times} times" if times > 1 else "")

@@ -95,7 +95,8 @@ def fit(
             fitted = by_criterion(reading.whole, wanted, criterion, settings)
             own = {"criterion": criterion, "alphas": wanted}
         else:
-            fitted = by_folds(reading.parts, wanted, rule or "min", settings)
+            splitter = "the moments of each fold, given" if are_moments(data) else None
+            fitted = by_folds(reading.parts, wanted, rule or "min", settings, splitter)
             own = {"alphas": wanted, "cv": len(reading.parts), "rule": rule or "min"}
             own |= {"n_jobs": None, "verbose": 0}
         path = None

@@ -87,6 +87,7 @@ class Page:
     unit: str
     most_rows: int
     version: str
+    again: str
     made_by: list[tuple[str, str]]
     fingerprint: list[tuple[str, str]]
 
@@ -121,6 +122,7 @@ def page_of(document: Document) -> Page:
         else "the root mean square",
         most_rows=MOST_ROWS,
         version=document["version"],
+        again=_again(document),
         made_by=[(name, _shown(value)) for name, value in document["settings"].items()],
         fingerprint=_fingerprint(document),
     )
@@ -161,7 +163,7 @@ def _choice_in_words(choice: Choice, document: Document) -> str:
     if choice["by"] == "criterion":
         return f"the one{tried} with the smallest {str(choice['criterion']).upper()}"
     seed = document["question"]["seed"]
-    folds = _validation(choice["folds"])
+    folds = str(choice["scheme"])
     folds += "" if seed is None else f" (random folds, seed {seed})"
     if choice["rule"] == "1se":
         return (
@@ -169,11 +171,6 @@ def _choice_in_words(choice: Choice, document: Document) -> str:
             f"smallest error in {folds}"
         )
     return f"the one{tried} with the smallest error in {folds}"
-
-
-def _validation(folds: int | None) -> str:
-    """On what the errors were found."""
-    return "one hold-out split" if folds == 1 else f"{folds}-fold cross-validation"
 
 
 def _choice_in_short(document: Document) -> str:
@@ -292,8 +289,8 @@ def _error_of_prediction(document: Document, target: Target, total: float) -> tu
     """Root mean square error, cross-validated if possible, and what it is."""
     cv, index = target["cv"], target["index"]
     if cv is not None and index is not None:
-        folds = len(cv["mse"][0])
-        return float(np.sqrt(cv["mean"][index])), f"root mean square, {_validation(folds)}"
+        scheme = document["question"]["choice"]["scheme"]
+        return float(np.sqrt(cv["mean"][index])), f"root mean square, {scheme}"
     if target["r2"] is None or target["free"] <= 0:
         return np.nan, "no degrees of freedom are left"
     rss = (1 - target["r2"]) * total
@@ -324,9 +321,12 @@ def _lead(document: Document, target: Target, total: float) -> str:
     name = _called(target)
     if k == 0:
         constant = number(target["intercept"])
+        none = f"None of the {m:,} candidate variables is kept: at this alpha none explains"
+        if m == 1:
+            none = "The one candidate variable is not kept: at this alpha it does not explain"
         return (
-            f"None of the {m:,} candidate variables is kept: at this alpha none explains enough of "
-            f"{name} to be worth its price. The prediction is {constant} for every row."
+            f"{none} enough of {name} to be worth its price. "
+            f"The prediction is {constant} for every row."
         )
     many = (
         "The one candidate variable is kept" if m == 1 else f"{k:,} of {m:,} candidate variables "
@@ -341,14 +341,22 @@ def _lead(document: Document, target: Target, total: float) -> str:
     else:
         sentences.append(f"{many}.")
     error, _ = _error_of_prediction(document, target, total)
-    spread = np.sqrt(total / document["data"]["weight_sum"])
+    spread = _error_without_variables(document, target, total)
     if np.isfinite(error) and spread > 0:
         where = "a row that the model has not seen" if target["cv"] is not None else "a row"
         sentences.append(
             f"A prediction for {where} is typically off by {number(error, 3)}, in the units of "
-            f"{name}; without any variable it would be off by {number(float(spread), 3)}."
+            f"{name}; without any variable it would be off by {number(spread, 3)}."
         )
     return " ".join(sentences)
+
+
+def _error_without_variables(document: Document, target: Target, total: float) -> float:
+    """The same error of the null model: on the same splits, if it was tried there."""
+    cv, path = target["cv"], target["path"]
+    if cv is not None and path is not None and 0 in path["n_nonzero"]:
+        return float(np.sqrt(cv["mean"][path["n_nonzero"].index(0)]))
+    return float(np.sqrt(total / document["data"]["weight_sum"]))
 
 
 def _called(target: Target) -> str:
@@ -385,6 +393,17 @@ def _not_kept(
 
 
 # -- how to do it again ----------------------------------------------------------------------
+
+
+def _again(document: Document) -> str:
+    """What gives the same model once more."""
+    splitter = document["question"]["choice"]["splitter"]
+    if splitter is None:
+        return "The same rows and the settings below give the same model"
+    return (
+        "The same rows, the same splits and the settings below give the same model; of the splits "
+        f"({splitter}) the settings hold the number only"
+    )
 
 
 def _shown(value: Any) -> str:
