@@ -1,6 +1,7 @@
 """Choosing alpha: every number is compared with fitting and predicting on the rows."""
 
 import html
+import re
 from math import comb, log
 
 import numpy as np
@@ -407,3 +408,18 @@ def test_the_report_compares_errors_on_the_same_splits():
     assert abs(null / y.std() - 1) > 0.05
     said = html.unescape(render_report(document_of(model)))
     assert f"without any variable it would be off by {null:.3g}." in said
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (30, 45)])
+@pytest.mark.parametrize("polish", [None, "swap"])
+def test_long_fits_say_how_many_models_there_are(shape, polish, capsys, monkeypatch):
+    monkeypatch.setattr("sparsestep.estimators._SECONDS_BETWEEN_LINES", 0.0)
+    X, y = table(*shape, noise=2.0)
+    SparseStepCV(np.geomspace(1e3, 1, 9), cv=3, polish=polish, verbose=1).fit(X, y)
+    told = re.findall(r"\] (\d+) of (\d+) models", capsys.readouterr().out)
+    counts = [int(done) for done, _ in told]
+    total = 36 if polish is None else 72
+    assert {int(of) for _, of in told} == {total}
+    assert len(counts) > 1 and counts == sorted(counts) and counts[-1] == total
+    SparseStepCV(9, cv=3).fit(X, y)
+    assert capsys.readouterr().out == ""

@@ -74,11 +74,12 @@ def solve_all(
     schedule: Schedule,
     penalty_factor: Array | None = None,
     n_jobs: int = 1,
+    told: Callable[[int], None] = lambda count: None,
 ) -> tuple[list[Array], int]:
     """Coefficients of shape (n_targets, n_alphas, m) for each of `equations`, and the steps taken.
 
     `n_jobs` threads share the work, each with one thread of the BLAS; but for rounding, the numbers
-    do not depend on it.
+    do not depend on it. Any of them calls `told` with how many more problems are solved, or nearly.
     """
     m = len(equations[0].S)
     factor = np.ones(m) if penalty_factor is None else penalty_factor
@@ -89,15 +90,15 @@ def solve_all(
     alone = len(blocks) == 1 and m >= _LARGE
     with nullcontext() if alone else one_blas_thread():
         if n_jobs == 1 or (len(blocks) == 1 and m < _SHARED):
-            results = [_solve_block(each, schedule, factor) for each in work]
+            results = [_solve_block(each, schedule, factor, told) for each in work]
         else:
             # Threads do not inherit what NumPy is to do about numbers out of range.
             with ThreadPoolExecutor(n_jobs, initializer=lambda: np.seterr(**_IGNORED)) as pool:
                 if len(blocks) == 1:
-                    results = [_solve_block(work[0], schedule, factor, pool.map)]
+                    results = [_solve_block(work[0], schedule, factor, told, pool.map)]
                 else:
                     results = list(
-                        pool.map(lambda each: _solve_block(each, schedule, factor), work)
+                        pool.map(lambda each: _solve_block(each, schedule, factor, told), work)
                     )
     coefs = [np.empty((*eq.alphas.shape, m)) for eq in equations]
     for block, (found, _) in zip(blocks, results, strict=True):
@@ -172,6 +173,7 @@ def _solve_block(
     equations: Sequence[NormalEquations],
     schedule: Schedule,
     factor: Array,
+    told: Callable[[int], None],
     map: Callable[..., Iterable[None]] = map,
 ) -> tuple[list[Array], int]:
     """`solve_all` for problems few enough to be worked on together."""
@@ -187,7 +189,7 @@ def _solve_block(
     for rules in (BOLD if family.well_conditioned else WARY, CAREFUL):
         if len(todo.slot) > (_FEW if rules is CAREFUL and b.shape[1] <= _TINY else 0):
             rows = _enter(todo, family, gammas, rules)
-            end, doubtful, taken = _anneal(family, rows, gammas, schedule, rules)
+            end, doubtful, taken = _anneal(family, rows, gammas, schedule, rules, told)
             doubtful |= _finish(family, todo, end, gammas, schedule, back, rules)
             b[todo.slot[~doubtful]] = todo.b[~doubtful]
             todo = todo.take(doubtful)
@@ -201,6 +203,7 @@ def _solve_block(
             eq = equations[k]
             t, r = np.unravel_index(slot - ends[k], eq.alphas.shape)
             b[slot] = _literally(eq.S, eq.q[t], eq.alphas[t, r], schedule, factor)
+            told(1)
             steps = len(gammas) * schedule.t_max
     coefs = [
         b[low:high].reshape(*eq.alphas.shape, b.shape[1])
@@ -357,7 +360,12 @@ class _End:
 
 
 def _anneal(
-    family: GramFamily, rows: _Rows, gammas: Array, schedule: Schedule, rules: Rules
+    family: GramFamily,
+    rows: _Rows,
+    gammas: Array,
+    schedule: Schedule,
+    rules: Rules,
+    told: Callable[[int], None],
 ) -> tuple["_End", Mask, int]:
     """Follow the loop until each row is decided.
 
@@ -455,6 +463,7 @@ def _anneal(
         out = done | stuck
         if out.any():
             which = rows.slot[out]
+            told(int(np.count_nonzero(~doubtful[which])))
             end.at[which], end.support[which], end.b[which] = rows.at[out], stays[out], rows.b[out]
             if beside is not None:
                 end.tau[which] = beside.left[out]

@@ -1,7 +1,9 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any, Self
 
 import numpy as np
@@ -51,6 +53,9 @@ from sparsestep.words import cross_validation
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
 Array = NDArray[np.float64]
+
+# Of a long fit, if `verbose`.
+_SECONDS_BETWEEN_LINES = 2.0
 
 _SETTINGS = """fit_intercept : bool, default=True
         Whether the model has an intercept. Without one, no mean is subtracted.
@@ -439,7 +444,7 @@ class SparseStepCV(_SparseStepBase):
         Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
         linear algebra uses. The answer does not depend on it.
     verbose : int, default=0
-        Not 0: say what was read, fitted and chosen.
+        Not 0: say what is tried and chosen, and while it takes long how many models are fitted.
     {settings}
 
     Attributes
@@ -605,6 +610,8 @@ class SparseStepCV(_SparseStepBase):
         rows: Table | None = None,
     ) -> None:
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
+        if self.verbose:
+            settings = replace(settings, watch=_now_and_then(self._say))
         self._show(
             by_validation(whole, train, valid, how, alphas, self.rule, settings, self._say, rows)
         )
@@ -613,6 +620,19 @@ class SparseStepCV(_SparseStepBase):
         """Print a line if `verbose`."""
         if self.verbose:
             print(f"[SparseStepCV] {message}")
+
+
+def _now_and_then(say: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Say how many models are fitted, every other second."""
+    last = monotonic()
+
+    def watch(done: int, total: int) -> None:
+        nonlocal last
+        if monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            say(f"{done} of {total} models")
+
+    return watch
 
 
 @_documented

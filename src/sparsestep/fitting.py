@@ -1,8 +1,9 @@
 """Coefficients in the data's units for moments and alphas: units, engine, polish, and back."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,8 @@ class Settings:
     polish: str | None = None
     solver: str = "auto"
     n_jobs: int = 1
+    # Called, by any thread, with how many models are fitted and how many are to be.
+    watch: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,20 +85,42 @@ class Fits:
 
 def fit_alphas(moments: Sequence[Moments], alphas: Array, settings: Settings) -> list[Fits]:
     """The models of each of `moments` for `alphas`, (n_alphas,) or a row of them per target."""
+    told = _told(len(moments) * np.size(moments[0].mean_y) * alphas.shape[-1], settings)
     dense = [k for k, each in enumerate(moments) if not each.is_thin]
     thin = [k for k, each in enumerate(moments) if each.is_thin]
-    found = dict(zip(dense, _fit_dense([moments[k] for k in dense], alphas, settings), strict=True))
+    fits = _fit_dense([moments[k] for k in dense], alphas, settings, told)
+    found = dict(zip(dense, fits, strict=True))
     # One at a time for each thread, so that no more copies of rows are made than are in use.
     if settings.n_jobs == 1 or len(thin) < 2:
-        found |= {k: _fit_thin(moments[k], alphas, settings) for k in thin}
+        found |= {k: _fit_thin(moments[k], alphas, settings, told) for k in thin}
     else:
         with one_blas_thread(), ThreadPoolExecutor(max_workers=settings.n_jobs) as pool:
-            fits = pool.map(lambda k: _fit_thin(moments[k], alphas, settings), thin)
-            found |= dict(zip(thin, fits, strict=True))
+            thin_fits = pool.map(lambda k: _fit_thin(moments[k], alphas, settings, told), thin)
+            found |= dict(zip(thin, thin_fits, strict=True))
     return [found[k] for k in range(len(moments))]
 
 
-def _fit_thin(moments: Moments, alphas: Array, settings: Settings) -> Fits:
+def _told(total: int, settings: Settings) -> Callable[[int], None]:
+    """A function that counts models, and tells whoever watches how many of all are done."""
+    watch = settings.watch
+    if watch is None:
+        return lambda count: None
+    total *= 2 if settings.polish else 1
+    done, lock = 0, threading.Lock()
+
+    def told(count: int) -> None:
+        nonlocal done
+        with lock:
+            # One that is solved again with more care is counted again.
+            done = min(done + count, total)
+            watch(done, total)
+
+    return told
+
+
+def _fit_thin(
+    moments: Moments, alphas: Array, settings: Settings, told: Callable[[int], None]
+) -> Fits:
     """The models of moments with fewer rows than columns."""
     units = _units(moments, settings)
     equations = _row_equations(units, moments, alphas, settings)
@@ -103,13 +128,15 @@ def _fit_thin(moments: Moments, alphas: Array, settings: Settings) -> Fits:
         coefs = _literally(equations, settings)
         n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
     else:
-        coefs, n_iter = solve_wide(equations, settings.schedule, settings.penalty_factor)
+        coefs, n_iter = solve_wide(equations, settings.schedule, settings.penalty_factor, told)
     if settings.polish is not None:
-        coefs = _polished(equations, coefs, settings)
+        coefs = _polished(equations, coefs, settings, told)
     return Fits(np.broadcast_to(alphas, coefs.shape[:2]), *units.back(coefs), n_iter)
 
 
-def _fit_dense(moments: Sequence[Moments], alphas: Array, settings: Settings) -> list[Fits]:
+def _fit_dense(
+    moments: Sequence[Moments], alphas: Array, settings: Settings, told: Callable[[int], None]
+) -> list[Fits]:
     """The models of moments with their matrix, all at once."""
     if not moments:
         return []
@@ -122,10 +149,10 @@ def _fit_dense(moments: Sequence[Moments], alphas: Array, settings: Settings) ->
         n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
     else:
         coefs, n_iter = solve_all(
-            equations, settings.schedule, settings.penalty_factor, settings.n_jobs
+            equations, settings.schedule, settings.penalty_factor, settings.n_jobs, told
         )
     if settings.polish is not None:
-        coefs = [_polished(eq, c, settings) for eq, c in zip(equations, coefs, strict=True)]
+        coefs = [_polished(eq, c, settings, told) for eq, c in zip(equations, coefs, strict=True)]
     found = []
     for u, c in zip(units, coefs, strict=True):
         found.append(Fits(np.broadcast_to(alphas, c.shape[:2]), *u.back(c), n_iter))
@@ -207,7 +234,12 @@ def _literally(equations: NormalEquations | RowEquations, settings: Settings) ->
 
 # On matrices as small as these a second thread of linear algebra costs more than it saves.
 @one_blas_thread()
-def _polished(equations: NormalEquations | RowEquations, coefs: Array, settings: Settings) -> Array:
+def _polished(
+    equations: NormalEquations | RowEquations,
+    coefs: Array,
+    settings: Settings,
+    told: Callable[[int], None],
+) -> Array:
     """Each model after add, drop and swap, in units in which columns and ``X'y`` are of size 1.
 
     Squares of the numbers as given may be beyond the range of floats.
@@ -229,6 +261,7 @@ def _polished(equations: NormalEquations | RowEquations, coefs: Array, settings:
         prices[:, np.isinf(factor)] = np.inf
         units = size / length
         out[t] = polish_path(S, q / size, prices, coefs[t] / units) * units
+        told(len(prices))
     return out
 
 
@@ -236,6 +269,8 @@ def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
     """An automatic grid for each target, (n_targets, n_alphas); see `grid.alpha_grid`."""
     scale = _Scale.of(moments, settings)
     penalized = _factor(settings, moments.n_features) > 0
+    # The few models that show where the grid ends are not those that anybody waits for.
+    settings = replace(settings, watch=None)
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
         fits = fit_alphas([moments], alphas, settings)[0]

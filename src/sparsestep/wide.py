@@ -156,9 +156,15 @@ class _Columns:
 # Numbers beyond the range of floats leave a row undecided, and so to the literal loop.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
 def solve_wide(
-    equations: RowEquations, schedule: Schedule, penalty_factor: Array | None = None
+    equations: RowEquations,
+    schedule: Schedule,
+    penalty_factor: Array | None = None,
+    told: Callable[[int], None] = lambda count: None,
 ) -> tuple[Array, int]:
-    """Coefficients of shape (n_targets, n_alphas, m) and the most steps that any problem took."""
+    """Coefficients of shape (n_targets, n_alphas, m) and the most steps that any problem took.
+
+    `told` is called with how many more problems are solved.
+    """
     A, y = equations.A, equations.y
     m = A.shape[1]
     factor = np.ones(m) if penalty_factor is None else penalty_factor
@@ -189,7 +195,7 @@ def solve_wide(
                 unit = columns.size / length[here]
                 alpha = alphas[todo] / length[here] ** 2
                 rows = _enter(columns, y, here, alpha, unit, schedule, rules)
-                found, doubtful, taken = _anneal(columns, rows, schedule, rules, lengths)
+                found, doubtful, taken = _anneal(columns, rows, schedule, rules, lengths, told)
                 found /= unit[:, np.newaxis]
                 b[np.ix_(todo[~doubtful], used)] = found[~doubtful]
                 todo, steps = todo[doubtful], max(steps, taken)
@@ -203,6 +209,7 @@ def solve_wide(
     b[small] = 0.0
     for slot in (*literal, *todo):
         b[slot] = literally(equations, int(slot), schedule, factor)
+        told(1)
         steps = len(schedule.gammas()) * schedule.t_max
     return b.reshape(*equations.alphas.shape, m), steps
 
@@ -255,7 +262,12 @@ def _largest_ridge(columns: _Columns, y: Array, target: Index, penalty: Array) -
 
 
 def _anneal(
-    columns: _Columns, rows: _Rows, schedule: Schedule, rules: Rules, lengths: Array | None
+    columns: _Columns,
+    rows: _Rows,
+    schedule: Schedule,
+    rules: Rules,
+    lengths: Array | None,
+    told: Callable[[int], None],
 ) -> tuple[Array, Mask, int]:
     """Follow the loop until each row is decided: coefficients, rows in doubt, number of steps.
 
@@ -318,6 +330,7 @@ def _anneal(
         doubtful[rows.slot[lost]] = True
         out = done | lost | last
         if out.any():
+            told(int(np.count_nonzero(out & ~lost)))
             rows = rows.take(~out)
         rows.at = rows.at + 1
         rows.ratio *= dtype.type(schedule.gamma_step)
