@@ -128,6 +128,49 @@ def test_penalty_factors_keep_always_and_never(estimator):
     assert_allclose(model.alpha_, without.alpha_, rtol=1e-9)
 
 
+@every_estimator
+@pytest.mark.parametrize(
+    "factor",
+    [
+        {"d": np.inf, "b": 0},
+        pd.Series({"d": np.inf, "c": 1, "b": 0, "a": 1}),
+        pd.Series([1, 0, 1, np.inf]),
+        pd.Series([1, 0, 1, np.inf], index=[7, 3, 5, 1]),
+        np.array([1, 0, 1, np.inf]),
+    ],
+    ids=["dict", "names", "range", "numbers", "array"],
+)
+def test_penalty_factors_by_name(estimator, factor):
+    X, y = table(60, 4)
+    X, y = pd.DataFrame(X, columns=list("abcd")), y + 3.0 * X[:, 3]
+    expected = clone(estimator).set_params(penalty_factor=[1, 0, 1, np.inf]).fit(X, y)
+    named = clone(clone(estimator).set_params(penalty_factor=factor))
+    for data in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
+        assert_array_equal(named.fit(data, y).coef_, expected.coef_)
+    assert named.coef_[1] != 0 and named.coef_[3] == 0
+    assert type(named.get_params()["penalty_factor"]) is type(factor)
+    path = sparsestep_path(X, y, alphas=4, penalty_factor=factor)
+    other = sparsestep_path(X, y, alphas=4, penalty_factor=[1, 0, 1, np.inf])
+    assert_array_equal(path.coefs, other.coefs)
+
+
+def test_penalty_factors_by_names_that_do_not_fit():
+    X, y = table(30, 3)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for factor, words in [
+        ({"z": 0}, "penalty_factor names 'z', but X has no such column; it has 'a', 'b', 'c'"),
+        ({0: 0}, "penalty_factor names 0, but X has no such column"),
+        ({"b": -1}, r"penalty_factor\['b'\] is -1.0; it must be 0, inf, or between"),
+        ({"b": "cheap"}, "penalty_factor must be numbers; got {'b': 'cheap'}"),
+        (pd.Series({"a": 0, "b": 1}), "penalty_factor lacks 'c'; a series has a number for each"),
+        (pd.Series([1, 1, 0, 0], index=list("abca")), "penalty_factor names 'a' twice"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            SparseStep(penalty_factor=factor).fit(frame, y)
+    with pytest.raises(ValueError, match="but those of X have no names; give a number for each"):
+        SparseStep(penalty_factor={"a": 0}).fit(X, y)
+
+
 @pytest.mark.parametrize("n", [200, 9])
 @pytest.mark.parametrize("solver", ["auto", "reference"])
 def test_of_dependent_variables_without_a_penalty_the_last_is_left_out(n, solver):

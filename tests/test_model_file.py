@@ -96,6 +96,16 @@ def test_the_parameters_come_back(models, name, tmp_path):
         assert np.array_equal(again.coef_, models[name].coef_)
 
 
+@pytest.mark.parametrize("kind", [dict, pd.Series])
+def test_penalty_factors_by_name_come_back_in_the_order_of_the_columns(kind, tmp_path):
+    factor = kind({name: 0 if name == "age" else np.inf for name in X.columns[::-1]})
+    model = SparseStep(1e5, penalty_factor=factor).fit(X, Y)
+    save_model(model, tmp_path / "model.json")
+    back = load_model(tmp_path / "model.json")
+    assert back.penalty_factor == [0.0] + [np.inf] * 9
+    assert_array_equal(clone(back).fit(X, Y).coef_, model.coef_)
+
+
 def test_saving_what_was_loaded_gives_the_same_document(models):
     for model in models.values():
         first = document_of(model)

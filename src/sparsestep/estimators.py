@@ -49,9 +49,11 @@ _SETTINGS = """fit_intercept : bool, default=True
         Divide the columns and the target by their standard deviations first (and alpha by the
         target's variance), and map the coefficients back, so that units do not matter. False is the
         paper's loop on the numbers as given. In cross-validation each fold has its own scales.
-    penalty_factor : array-like of shape (n_features,), default=None
+    penalty_factor : array-like of shape (n_features,), or dict of str to float, default=None
         Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never. A column
         at 0 that earlier ones at 0 add up to, as the last of a set of indicators, is left out.
+        A dict has names of columns, and those it leaves out have 1; a pandas Series whose labels
+        are names goes by these too, and has them all. Anything else is in the order of the columns.
     gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
         The penalty's width gamma starts at `gamma_0` and is divided by `gamma_step` while it
         exceeds `gamma_stop`.
@@ -295,11 +297,15 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             ),
             fit_intercept=bool(self.fit_intercept),
             standardize=bool(self.standardize),
-            penalty_factor=penalty_factors(self.penalty_factor, self.n_features_in_),
+            penalty_factor=self._factors(),
             polish=self.polish,
             solver=self.solver,
             n_jobs=blas_threads() if n_jobs is None else effective_n_jobs(n_jobs),
         )
+
+    def _factors(self) -> Array | None:
+        """The parameter `penalty_factor` in the order of the columns, checked."""
+        return penalty_factors(self.penalty_factor, self.n_features_in_, self._names())
 
     def _show(self, fitted: Fitted) -> None:
         """Set the attributes of a fitted model."""

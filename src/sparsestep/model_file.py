@@ -161,7 +161,8 @@ def document_of(
     return fitted_document(
         estimator._fitted,
         cast(Kind, kind),
-        estimator.get_params(deep=False),
+        # Factors by name become a list in the order of the columns, which needs no names to load.
+        {**estimator.get_params(deep=False), "penalty_factor": estimator._factors()},
         estimator._names(),
         flat=estimator._flat_y,
         target=target,
@@ -462,7 +463,7 @@ def load_model(path: str | os.PathLike[str]) -> "SparseStep | SparseStepCV | Spa
     -------
     SparseStep, SparseStepCV or SparseStepIC
         It predicts, scores and summarizes as the one that was saved. A splitter given as ``cv`` has
-        become the number of its splits.
+        become the number of its splits, and ``penalty_factor`` a list in the order of columns.
 
     Raises
     ------

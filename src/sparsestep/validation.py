@@ -1,6 +1,7 @@
 """Parameters and input of estimators and paths, checked: one clear sentence for what is wrong."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -211,12 +212,14 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
     return values
 
 
-def penalty_factors(given: Any, m: int) -> Array | None:
-    """Multipliers of alpha, checked."""
+def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> Array | None:
+    """Multipliers of alpha in the order of the columns, checked; given so, or by name."""
     if given is None:
         return None
+    named = _is_named(given)
+    ordered = _in_order(given, names) if named else given
     try:
-        factor: Array = np.array(given, dtype=np.float64)
+        factor: Array = np.array(ordered, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"penalty_factor must be numbers; got {given!r}.") from None
     if factor.shape != (m,):
@@ -227,11 +230,52 @@ def penalty_factors(given: Any, m: int) -> Array | None:
     usual = (factor >= _LEAST_FACTOR) & (factor <= _MOST_FACTOR)
     wrong = np.flatnonzero(~(usual | (factor == 0) | (factor == np.inf)))
     if len(wrong):
+        which = names[wrong[0]] if named and names is not None else int(wrong[0])
         raise ValueError(
-            f"penalty_factor[{wrong[0]}] is {factor[wrong[0]]}; it must be 0, inf, or between "
+            f"penalty_factor[{which!r}] is {factor[wrong[0]]}; it must be 0, inf, or between "
             f"{_LEAST_FACTOR:g} and {_MOST_FACTOR:g}."
         )
     return factor
+
+
+def _is_named(given: Any) -> bool:
+    """Whether factors come by name: in a mapping, or a series of pandas with labels of text."""
+    if isinstance(given, Mapping):
+        return True
+    series = hasattr(given, "iloc") and hasattr(given, "index") and not hasattr(given, "columns")
+    return series and any(isinstance(label, str) for label in given.index)
+
+
+def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
+    """Named factors in the order of the columns; 1 for those that a mapping leaves out."""
+    if names is None:
+        raise ValueError(
+            "penalty_factor names columns, but those of X have no names; give a number for each "
+            "column, in their order."
+        )
+    labels = list(given) if isinstance(given, Mapping) else list(given.index)
+    values = given.values() if isinstance(given, Mapping) else given
+    known, factors = set(names), dict(zip(labels, values, strict=True))
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        raise ValueError(
+            f"penalty_factor names {quoted(unknown, 3)}, but X has no such column; it has "
+            f"{quoted(names, 5)}."
+        )
+    if len(factors) < len(labels):
+        raise ValueError(f"penalty_factor names {_repeated(labels)!r} twice; give one factor.")
+    missing = [name for name in names if name not in factors]
+    if missing and not isinstance(given, Mapping):
+        raise ValueError(
+            f"penalty_factor lacks {quoted(missing, 3)}; a series has a number for each column, "
+            "and a dict may leave out those at 1."
+        )
+    return [factors.get(name, 1.0) for name in names]
+
+
+def _repeated(names: Iterable[Any]) -> Any:
+    """The first name that is there more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)
 
 
 def one_alpha(alpha: Any) -> Array:
