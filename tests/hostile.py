@@ -226,6 +226,13 @@ refuse(
 )
 refuse(
     "types",
+    "text among numbers in a frame",
+    "Column 'b' of X holds '?' in row 3, while 29 of its 30 values read as numbers; correct it, "
+    "or leave the column out.",
+    lambda e: clone(e).fit(pd.DataFrame({"a": X[:, 0], "b": ["1", "2", "3", "?", *["5"] * 26]}), Y),
+)
+refuse(
+    "types",
     "objects that are no numbers",
     "X is not a table of numbers: float() argument must be a string or a real number, not 'dict'.",
     lambda e: clone(e).fit(np.full((30, 3), {}, dtype=object), Y),

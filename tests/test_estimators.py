@@ -854,6 +854,32 @@ def test_parameters_that_make_no_sense(estimator, words):
         estimator.fit(*table(30, 3))
 
 
+@pytest.mark.parametrize(
+    "kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"]
+)
+def test_a_text_among_numbers_is_named_with_its_row(kind):
+    texts = ["1.5", None, "2", "?", "1e3", "x", "7"]
+    data = {"a": np.arange(7.0), "b": texts}
+    words = r"Column 'b' of X holds '\?' in row 3, while 4 of its 6 values read as numbers; correct"
+    with pytest.raises(ValueError, match=words):
+        SparseStep().fit(kind(data), np.arange(7.0))
+    for texts in (["Ulm"] * 7, ["1", "2", "3", "4", "5 m", "6 m", "7 m", "8 m"]):
+        data = {"a": np.arange(len(texts)), "b": texts}
+        with pytest.raises(ValueError, match=r"Column 'b' of X has type .* could not be read as"):
+            SparseStep().fit(kind(data), np.arange(len(texts)))
+
+
+def test_a_text_among_the_numbers_of_new_rows_is_named_with_its_row():
+    X, y = table(30, 2)
+    X = pd.DataFrame(X, columns=["a", "b"])
+    new = X.astype(object)
+    new.iloc[4, 1] = "n/a"
+    path = sparsestep_path(X, y, alphas=3)
+    for predict in (SparseStep().fit(X, y).predict, path.predict):
+        with pytest.raises(ValueError, match="Column 'b' of X holds 'n/a' in row 4, while 29 of"):
+            predict(new)
+
+
 @every_estimator
 def test_weights_that_make_no_sense(estimator):
     X, y = table(30, 3)

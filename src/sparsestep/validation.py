@@ -62,13 +62,21 @@ def _numbers(names: Any, columns: Any, n: int) -> Array:
         )
         if not plain:
             kind = getattr(column, "dtype", getattr(column, "type", None))
-            raise ValueError(_not_numbers(name, kind))
+            raise ValueError(_not_numbers(name, kind, values))
         table[:, j] = values
     return table
 
 
-def _not_numbers(name: Any, kind: Any) -> str:
-    """The sentence for a column that does not hold numbers."""
+def _not_numbers(name: Any, kind: Any, values: Iterable[Any] = ()) -> str:
+    """The sentence for a column that does not hold numbers, or does so but for a few texts."""
+    present = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
+    strays = [(row, value) for row, value in present if not _is_number(value)]
+    if strays and isinstance(strays[0][1], str) and 2 * len(strays) < len(present):
+        row, text = strays[0]
+        return (
+            f"Column {name!r} of X holds {text!r} in row {row}, while {len(present) - len(strays)} "
+            f"of its {len(present)} values read as numbers; correct it, or leave the column out."
+        )
     return (
         f"Column {name!r} of X has type {kind} and could not be read as numbers; "
         "encode it or leave it out."
@@ -126,7 +134,7 @@ def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
         names = X.columns
         for name, column in X.items():
             if not _is_numeric(column):
-                return ValueError(_not_numbers(name, column.dtype))
+                return ValueError(_not_numbers(name, column.dtype, column))
     if words.startswith("Complex data"):
         what, kind = (
             ("X", np.asarray(X).dtype) if np.iscomplexobj(X) else ("y", np.asarray(y).dtype)
@@ -152,6 +160,21 @@ def _is_numeric(X: Any) -> bool:
     """Whether the values can be read as numbers."""
     try:
         _floats(X)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or one of pandas' marks, none of which equals itself."""
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
+
+
+def _is_number(value: Any) -> bool:
+    """Whether one value can be read as a number."""
+    try:
+        float(value)
     except (TypeError, ValueError):
         return False
     return True
