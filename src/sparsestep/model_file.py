@@ -35,7 +35,7 @@ from sparsestep.model_document import (
 )
 from sparsestep.path import Path
 from sparsestep.whole_file import whole_file
-from sparsestep.words import quoted
+from sparsestep.words import model_within, quoted
 
 if TYPE_CHECKING:
     from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC
@@ -156,7 +156,9 @@ def document_of(
 
     kind = type(estimator).__name__
     if kind not in get_args(Kind) or type(estimator).__module__ != "sparsestep.estimators":
-        raise TypeError(f"Only models of sparsestep can be saved, not {kind}.")
+        inside = model_within(estimator)
+        advice = f"; give {inside}, the model in it." if inside else "."
+        raise TypeError(f"Only models of sparsestep can be saved, not {kind}{advice}")
     check_is_fitted(estimator)
     return fitted_document(
         estimator._fitted,
