@@ -22,7 +22,15 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -756,6 +764,17 @@ def test_selects_columns_for_others(estimator):
     selector = SelectFromModel(clone(estimator), threshold=1e-300).fit(X, y)
     assert_array_equal(selector.get_support(), clone(estimator).fit(X, y).coef_ != 0)
     assert 0 < selector.transform(X).shape[1] < 6
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), StratifiedGroupKFold(3)])
+def test_splitters_by_group_ask_for_groups(cv):
+    X, y = table(30, 3)
+    words = rf"{type(cv).__name__} keeps groups of rows together; .* by fit\(X, y, groups=\.\.\.\)"
+    with pytest.raises(ValueError, match=words):
+        SparseStepCV(cv=cv).fit(X, np.round(y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SparseStepCV(cv=cv).fit(X, y, groups=[1, 2])
 
 
 def test_weights_and_groups_are_routed():

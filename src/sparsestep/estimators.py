@@ -579,7 +579,15 @@ class SparseStepCV(_SparseStepBase):
             )
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
             return list(self.cv)
-        return list(check_cv(self.cv).split(X, y, groups))
+        try:
+            return list(check_cv(self.cv).split(X, y, groups))
+        except ValueError as error:
+            if groups is None and "groups" in str(error):
+                raise ValueError(
+                    f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
+                    "a group by fit(X, y, groups=...)."
+                ) from error
+            raise
 
     def _cross_validate(
         self,
