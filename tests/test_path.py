@@ -30,6 +30,18 @@ def test_models_of_a_path_are_those_of_the_rows():
     assert repr(path) == "Path(n_features=5, n_alphas=4, n_nonzero=0 to 5)"
 
 
+def test_a_path_is_indexed_as_sequences_are():
+    path = sparsestep_path(*table(50, 5), alphas=[100.0, 10.0, 1.0, 0.0])
+    assert [point.alpha for point in path[1:3]] == [10.0, 1.0]
+    assert [point.index for point in path[::-2]] == [3, 1]
+    assert path[5:] == [] and path[np.int64(-1)].index == 3
+    for index in (4, -5):
+        with pytest.raises(IndexError, match=f"The path has 4 models, from 0; got {index}"):
+            path[index]
+    with pytest.raises(TypeError, match="A path takes whole numbers and slices; got 'bic'"):
+        path["bic"]
+
+
 def test_a_path_of_moments_is_that_of_their_rows():
     X, y = table(50, 5)
     weight = np.resize([1.0, 2.0, 0.0], 50)

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,9 +102,23 @@ class Path:
         kept = f"{self.n_nonzero.min()} to {self.n_nonzero.max()}" if n_alphas else "none"
         return f"Path(n_features={m}, n_alphas={n_alphas}, n_nonzero={kept})"
 
-    def __getitem__(self, index: int) -> PathPoint:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> PathPoint: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[PathPoint]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> PathPoint | list[PathPoint]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        try:
+            index = range(len(self))[index]
+        except IndexError:
+            raise IndexError(f"The path has {len(self)} models, from 0; got {index!r}.") from None
+        except TypeError:
+            raise TypeError(f"A path takes whole numbers and slices; got {index!r}.") from None
         return PathPoint(
-            int(np.arange(len(self.alphas))[index]),
+            index,
             float(self.alphas[index]),
             self.coefs[:, index],
             float(self.intercepts[index]),
