@@ -135,6 +135,18 @@ refuse(
 )
 refuse(
     "shapes",
+    "a frame without columns",
+    "X has no columns; give at least one.",
+    lambda e: clone(e).fit(pd.DataFrame(X)[[]], Y),
+)
+refuse(
+    "shapes",
+    "two columns of one name",
+    "X has more than one column 'a'; rename one.",
+    lambda e: clone(e).fit(pd.DataFrame(X, columns=["a", "b", "a"]), Y),
+)
+refuse(
+    "shapes",
     "X with one dimension",
     "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) if it is one "
     "column, X.reshape(1, -1) if it is one row.",

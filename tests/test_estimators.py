@@ -899,6 +899,36 @@ def test_a_text_among_the_numbers_of_new_rows_is_named_with_its_row():
             predict(new)
 
 
+def arrow(frame):
+    """The same as a pyarrow table, which may have two columns of one name."""
+    return pa.Table.from_arrays(list(map(pa.array, frame.to_numpy().T)), list(map(str, frame)))
+
+
+@every_estimator
+@pytest.mark.parametrize("kind", [pd.DataFrame, arrow], ids=["pandas", "pyarrow"])
+def test_frames_without_columns_or_with_two_of_one_name_are_refused(estimator, kind):
+    X, y = table(30, 3)
+    twice = pd.DataFrame(X, columns=["a", "b", "a"])
+    for columns, words in [
+        (twice[[]], "X has no columns; give at least one"),
+        (twice, "X has more than one column 'a'; rename one"),
+        (twice.set_axis([0, 1, 0], axis=1), r"X has more than one column '?0'?; rename one"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            clone(estimator).fit(kind(columns), y)
+    with pytest.raises(ValueError, match="y has more than one column 'a'; rename one"):
+        clone(estimator).fit(X, twice)
+    fitted = clone(estimator).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.raises(ValueError, match="X has more than one column 'a'; rename one"):
+        fitted.predict(kind(twice))
+
+
+def test_moments_without_columns_are_refused():
+    X, y = table(30, 1)
+    with pytest.raises(ValueError, match="A fit needs at least one column; these moments have no"):
+        SparseStep().fit_moments(Moments.from_data(X[:, :0], y))
+
+
 @every_estimator
 def test_weights_that_make_no_sense(estimator):
     X, y = table(30, 3)

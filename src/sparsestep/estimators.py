@@ -31,9 +31,11 @@ from sparsestep.validation import (
     alphas_wanted,
     as_table,
     clearer,
+    interval_level,
     one_alpha,
     other_columns,
     penalty_factors,
+    require_columns,
     require_no_dates,
     weights,
     whole_number,
@@ -190,7 +192,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             Prints as text, shows as HTML in a notebook; ``to_frame()`` gives a pandas frame.
         """
         check_is_fitted(self)
-        return self._fitted.summary(self._all_names(), level=level, target=target)
+        names, level = self._all_names(), interval_level(level)
+        return self._fitted.summary(names, level=level, target=target)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -212,6 +215,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self._forget()
         table, names = as_table(X)
         require_no_dates(table)
+        require_columns(y, "y")
         try:
             X, y = validate_data(
                 self,
@@ -256,6 +260,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             raise ValueError(
                 f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
             )
+        if not moments.n_features:
+            raise ValueError("A fit needs at least one column; these moments have none.")
         self._forget()
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:

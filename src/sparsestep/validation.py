@@ -16,10 +16,12 @@ __all__ = [
     "alphas_wanted",
     "as_table",
     "clearer",
+    "interval_level",
     "new_rows",
     "one_alpha",
     "other_columns",
     "penalty_factors",
+    "require_columns",
     "require_no_dates",
     "weights",
     "whole_number",
@@ -43,11 +45,23 @@ def as_table(X: Any) -> tuple[Any, list[str] | None]:
         raise TypeError(
             "X is a Spark frame; read_moments(frame, target) sums it where it is, for fit_moments."
         )
+    require_columns(X, "X")
     if library == "polars" and kind == "DataFrame":
         return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
     if library == "pyarrow" and kind in ("Table", "RecordBatch"):
         return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
     return X, None
+
+
+def require_columns(table: Any, what: str) -> None:
+    """Refuse frames without columns, or with two of one name; what has no names may pass."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    if names is None:
+        return
+    if not len(names):
+        raise ValueError(f"{what} has no columns; give at least one.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} has more than one column {_repeated(names)!r}; rename one.")
 
 
 def _numbers(names: Any, columns: Any, n: int) -> Array:
@@ -327,6 +341,13 @@ def alphas_wanted(alphas: Any) -> int | Array:
     if isinstance(alphas, Integral):
         return whole_number("alphas", alphas, least=2)
     return alpha_values(alphas, "alphas")
+
+
+def interval_level(level: Any) -> float:
+    """The parameter `level` as a number."""
+    if isinstance(level, bool) or not isinstance(level, Real):
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    return float(level)
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:
