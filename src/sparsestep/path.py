@@ -20,6 +20,9 @@ __all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 
 Array = NDArray[np.float64]
 
+# So many sizes are printed.
+_LINES = 12
+
 
 @dataclass(frozen=True, eq=False)
 class PathPoint:
@@ -101,6 +104,16 @@ class Path:
         m, n_alphas = self.coefs.shape
         kept = f"{self.n_nonzero.min()} to {self.n_nonzero.max()}" if n_alphas else "none"
         return f"Path(n_features={m}, n_alphas={n_alphas}, n_nonzero={kept})"
+
+    def __str__(self) -> str:
+        first = np.unique(self.n_nonzero, return_index=True)[1]
+        rows = [("variables", "alpha", "rss")]
+        for i in first[:_LINES]:
+            rows.append((f"{self.n_nonzero[i]}", f"{self.alphas[i]:.5g}", f"{self.rss[i]:.5g}"))
+        lines = ["  ".join(f"{cell:>11}" for cell in row)[2:] for row in rows]
+        if len(first) > _LINES:
+            lines.append(f"and {len(first) - _LINES} more, to {variables(self.n_nonzero.max())}")
+        return "\n".join([repr(self), *lines])
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> PathPoint: ...
@@ -213,6 +226,41 @@ class Path:
 
         rows = new_rows(X, len(self.coefs), self.feature_names)
         return np.asarray(rows @ self.coefs + self.intercepts)
+
+    def to_frame(self) -> Any:
+        """The path as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            A row for each alpha: ``alpha``, ``n_nonzero``, ``rss``, ``intercept``, and a column for
+            each variable, by its name or as ``x0``, ``x1`` and so on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import sparsestep_path
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> frame = sparsestep_path(X, y, alphas=[5e5, 1e5]).to_frame()
+        >>> frame[["alpha", "n_nonzero", "bmi", "s5"]].round(1)
+              alpha  n_nonzero    bmi     s5
+        0  500000.0          1  949.4    0.0
+        1  100000.0          2  675.1  614.9
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install pandas") from None
+
+        names = self.feature_names or [f"x{j}" for j in range(len(self.coefs))]
+        facts = {
+            "alpha": self.alphas,
+            "n_nonzero": self.n_nonzero,
+            "rss": self.rss,
+            "intercept": self.intercepts,
+        }
+        # Joined, so that a variable may be called alpha too.
+        return pd.concat([pd.DataFrame(facts), pd.DataFrame(self.coefs.T, columns=names)], axis=1)
 
     def plot(self, **options: Any) -> "PathDisplay":
         """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
