@@ -93,6 +93,9 @@ _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_feature
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they had some."""
 
+_SELECTING = """As a step that selects columns: ``SelectFromModel({name}(...), threshold=1e-300)``
+    takes all that are kept; its default threshold is the mean size of the coefficients."""
+
 
 def _documented(cls: type) -> type:
     """Put the texts that the estimators share into a docstring."""
@@ -103,6 +106,7 @@ def _documented(cls: type) -> type:
         ("{alpha_units}", _ALPHA_UNITS),
         ("{alphas}", _ALPHAS),
         ("{attributes}", _ATTRIBUTES),
+        ("{selecting}", _SELECTING.replace("{name}", cls.__name__)),
     ):
         cls.__doc__ = cls.__doc__.replace(mark, text)
     return cls
@@ -370,8 +374,7 @@ class SparseStep(_SparseStepBase):
 
     Notes
     -----
-    As a step that selects columns: ``SelectFromModel(SparseStep(...), threshold=1e-300)`` takes all
-    that are kept; its default threshold is the mean size of the coefficients.
+    {selecting}
 
     Examples
     --------
@@ -459,6 +462,10 @@ class SparseStepCV(_SparseStepBase):
         The alphas of the two rules; the same for a single split.
     path_ : Path or list of Path
         The models of all alphas on all rows.
+
+    Notes
+    -----
+    {selecting}
 
     Examples
     --------
@@ -633,6 +640,10 @@ class SparseStepIC(_SparseStepBase):
         The criterion of each.
     path_ : Path or list of Path
         The models of all alphas.
+
+    Notes
+    -----
+    {selecting}
 
     Examples
     --------

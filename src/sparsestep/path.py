@@ -58,7 +58,8 @@ class Path:
     feature_names : tuple of str, or None
     missing_sizes : tuple of int
         With ``alphas="sizes"``, the model sizes that no alpha was found to give. With more columns
-        than rows, none above half as many variables as rows is looked for, and none is listed.
+        than rows the search ends at half as many variables as rows: larger models that it meets on
+        the way are on the path, and the gaps between them are not listed.
 
     Examples
     --------
