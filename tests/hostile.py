@@ -135,6 +135,18 @@ refuse(
 )
 refuse(
     "shapes",
+    "a frame without columns",
+    "X has no columns; give at least one.",
+    lambda e: clone(e).fit(pd.DataFrame(X)[[]], Y),
+)
+refuse(
+    "shapes",
+    "two columns of one name",
+    "X has more than one column 'a'; rename one.",
+    lambda e: clone(e).fit(pd.DataFrame(X, columns=["a", "b", "a"]), Y),
+)
+refuse(
+    "shapes",
     "X with one dimension",
     "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) if it is one "
     "column, X.reshape(1, -1) if it is one row.",
@@ -223,6 +235,13 @@ refuse(
     "text in a frame",
     "Column 'town' of X has type str and could not be read as numbers; encode it or leave it out.",
     lambda e: clone(e).fit(pd.DataFrame({"a": X[:, 0], "town": ["Ulm"] * 30}), Y),
+)
+refuse(
+    "types",
+    "text among numbers in a frame",
+    "Column 'b' of X holds '?' in row 3, while 29 of its 30 values read as numbers; correct it, "
+    "or leave the column out.",
+    lambda e: clone(e).fit(pd.DataFrame({"a": X[:, 0], "b": ["1", "2", "3", "?", *["5"] * 26]}), Y),
 )
 refuse(
     "types",

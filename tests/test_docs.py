@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import sparsestep
+import sparsestep.sources
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -178,10 +180,18 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
 
 
 def test_the_api_page_lists_the_public_names():
-    listed = re.findall(
-        r"^   (\w+)$", (ROOT / "docs" / "api.rst").read_text(encoding="utf-8"), re.M
-    )
+    page = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\w+)$", page, re.M)
     assert sorted([*listed, "__version__"]) == sorted(sparsestep.__all__)
+    inner = dict.fromkeys(["collinearity", "model_file", "moments", "sources"], ())
+    for module, name in re.findall(r"^   (\w+)\.(\w+)$", page, re.M):
+        inner[module] += (name,)
+        assert getattr(import_module(f"sparsestep.{module}"), name).__doc__
+    assert sorted([*inner["sources"], "read_moments"]) == sorted(sparsestep.sources.__all__)
+    for module, names in inner.items():
+        public = import_module(f"sparsestep.{module}").__all__
+        signals = {name for name in public if name.endswith(("Error", "Warning"))}
+        assert signals <= set(names)
 
 
 def test_a_wrong_example_fails():

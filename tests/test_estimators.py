@@ -22,7 +22,15 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -126,6 +134,49 @@ def test_penalty_factors_keep_always_and_never(estimator):
     without = clone(estimator).set_params(penalty_factor=[1, 0, 1, 0, 1]).fit(np.delete(X, 4, 1), y)
     assert_allclose(np.delete(model.coef_, 4), without.coef_, rtol=1e-9)
     assert_allclose(model.alpha_, without.alpha_, rtol=1e-9)
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    "factor",
+    [
+        {"d": np.inf, "b": 0},
+        pd.Series({"d": np.inf, "c": 1, "b": 0, "a": 1}),
+        pd.Series([1, 0, 1, np.inf]),
+        pd.Series([1, 0, 1, np.inf], index=[7, 3, 5, 1]),
+        np.array([1, 0, 1, np.inf]),
+    ],
+    ids=["dict", "names", "range", "numbers", "array"],
+)
+def test_penalty_factors_by_name(estimator, factor):
+    X, y = table(60, 4)
+    X, y = pd.DataFrame(X, columns=list("abcd")), y + 3.0 * X[:, 3]
+    expected = clone(estimator).set_params(penalty_factor=[1, 0, 1, np.inf]).fit(X, y)
+    named = clone(clone(estimator).set_params(penalty_factor=factor))
+    for data in (X, pl.from_pandas(X), pa.Table.from_pandas(X)):
+        assert_array_equal(named.fit(data, y).coef_, expected.coef_)
+    assert named.coef_[1] != 0 and named.coef_[3] == 0
+    assert type(named.get_params()["penalty_factor"]) is type(factor)
+    path = sparsestep_path(X, y, alphas=4, penalty_factor=factor)
+    other = sparsestep_path(X, y, alphas=4, penalty_factor=[1, 0, 1, np.inf])
+    assert_array_equal(path.coefs, other.coefs)
+
+
+def test_penalty_factors_by_names_that_do_not_fit():
+    X, y = table(30, 3)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for factor, words in [
+        ({"z": 0}, "penalty_factor names 'z', but X has no such column; it has 'a', 'b', 'c'"),
+        ({0: 0}, "penalty_factor names 0, but X has no such column"),
+        ({"b": -1}, r"penalty_factor\['b'\] is -1.0; it must be 0, inf, or between"),
+        ({"b": "cheap"}, "penalty_factor must be numbers; got {'b': 'cheap'}"),
+        (pd.Series({"a": 0, "b": 1}), "penalty_factor lacks 'c'; a series has a number for each"),
+        (pd.Series([1, 1, 0, 0], index=list("abca")), "penalty_factor names 'a' twice"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            SparseStep(penalty_factor=factor).fit(frame, y)
+    with pytest.raises(ValueError, match="but those of X have no names; give a number for each"):
+        SparseStep(penalty_factor={"a": 0}).fit(X, y)
 
 
 @pytest.mark.parametrize("n", [200, 9])
@@ -715,6 +766,17 @@ def test_selects_columns_for_others(estimator):
     assert 0 < selector.transform(X).shape[1] < 6
 
 
+@pytest.mark.filterwarnings("ignore:The least populated class")
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), StratifiedGroupKFold(3)])
+def test_splitters_by_group_ask_for_groups(cv):
+    X, y = table(30, 3)
+    words = rf"{type(cv).__name__} keeps groups of rows together; .* by fit\(X, y, groups=\.\.\.\)"
+    with pytest.raises(ValueError, match=words):
+        SparseStepCV(cv=cv).fit(X, np.round(y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SparseStepCV(cv=cv).fit(X, y, groups=[1, 2])
+
+
 def test_weights_and_groups_are_routed():
     X, y = table(60, 4, noise=4.0)
     weight, groups = np.resize([0.1, 5.0, 1.0], 60), np.resize(np.arange(7), 60)
@@ -809,6 +871,62 @@ def test_verbose_says_what_was_fitted_and_chosen(capsys):
 def test_parameters_that_make_no_sense(estimator, words):
     with pytest.raises(ValueError, match=words):
         estimator.fit(*table(30, 3))
+
+
+@pytest.mark.parametrize(
+    "kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"]
+)
+def test_a_text_among_numbers_is_named_with_its_row(kind):
+    texts = ["1.5", None, "2", "?", "1e3", "x", "7"]
+    data = {"a": np.arange(7.0), "b": texts}
+    words = r"Column 'b' of X holds '\?' in row 3, while 4 of its 6 values read as numbers; correct"
+    with pytest.raises(ValueError, match=words):
+        SparseStep().fit(kind(data), np.arange(7.0))
+    for texts in (["Ulm"] * 7, ["1", "2", "3", "4", "5 m", "6 m", "7 m", "8 m"]):
+        data = {"a": np.arange(len(texts)), "b": texts}
+        with pytest.raises(ValueError, match=r"Column 'b' of X has type .* could not be read as"):
+            SparseStep().fit(kind(data), np.arange(len(texts)))
+
+
+def test_a_text_among_the_numbers_of_new_rows_is_named_with_its_row():
+    X, y = table(30, 2)
+    X = pd.DataFrame(X, columns=["a", "b"])
+    new = X.astype(object)
+    new.iloc[4, 1] = "n/a"
+    path = sparsestep_path(X, y, alphas=3)
+    for predict in (SparseStep().fit(X, y).predict, path.predict):
+        with pytest.raises(ValueError, match="Column 'b' of X holds 'n/a' in row 4, while 29 of"):
+            predict(new)
+
+
+def arrow(frame):
+    """The same as a pyarrow table, which may have two columns of one name."""
+    return pa.Table.from_arrays(list(map(pa.array, frame.to_numpy().T)), list(map(str, frame)))
+
+
+@every_estimator
+@pytest.mark.parametrize("kind", [pd.DataFrame, arrow], ids=["pandas", "pyarrow"])
+def test_frames_without_columns_or_with_two_of_one_name_are_refused(estimator, kind):
+    X, y = table(30, 3)
+    twice = pd.DataFrame(X, columns=["a", "b", "a"])
+    for columns, words in [
+        (twice[[]], "X has no columns; give at least one"),
+        (twice, "X has more than one column 'a'; rename one"),
+        (twice.set_axis([0, 1, 0], axis=1), r"X has more than one column '?0'?; rename one"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            clone(estimator).fit(kind(columns), y)
+    with pytest.raises(ValueError, match="y has more than one column 'a'; rename one"):
+        clone(estimator).fit(X, twice)
+    fitted = clone(estimator).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.raises(ValueError, match="X has more than one column 'a'; rename one"):
+        fitted.predict(kind(twice))
+
+
+def test_moments_without_columns_are_refused():
+    X, y = table(30, 1)
+    with pytest.raises(ValueError, match="A fit needs at least one column; these moments have no"):
+        SparseStep().fit_moments(Moments.from_data(X[:, :0], y))
 
 
 @every_estimator

@@ -62,3 +62,31 @@ def test_a_module_imports_only_what_stands_above_it(module):
 def test_the_core_imports_nothing_but_numpy_and_scipy(module):
     roots = {name.split(".")[0] for name in imported_names(PACKAGE / module)}
     assert roots - CORE_MAY_IMPORT == set()
+
+
+def name_of_module(module):
+    """The dotted name of a module file of the map."""
+    return ".".join(("sparsestep", *Path(module).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def public_names(file):
+    """What a module's ``__all__`` lists; None if it has none."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return ast.literal_eval(node.value)
+    return None
+
+
+def test_modules_list_what_others_import_from_them():
+    public = {module: public_names(PACKAGE / module) for module in rows_of_the_map()}
+    unlisted = [
+        (module, name)
+        for module in public
+        for name in imported_names(PACKAGE / module)
+        if name.startswith("sparsestep.")
+        and (home := file_of(name)) != module
+        and public[home] is not None
+        and name != name_of_module(home)
+        and name.removeprefix(f"{name_of_module(home)}.") not in public[home]
+    ]
+    assert unlisted == []

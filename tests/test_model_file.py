@@ -13,7 +13,9 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sparsestep import (
     SparseStep,
@@ -22,6 +24,7 @@ from sparsestep import (
     load_model,
     save_model,
     sparsestep_path,
+    write_report,
 )
 from sparsestep.model_document import checksum
 from sparsestep.model_file import ModelFileError, document_of, estimator_of, read_document
@@ -94,6 +97,16 @@ def test_the_parameters_come_back(models, name, tmp_path):
     again = clone(load_model(tmp_path / "model.json")).fit(X, Y)
     if name != "bic":
         assert np.array_equal(again.coef_, models[name].coef_)
+
+
+@pytest.mark.parametrize("kind", [dict, pd.Series])
+def test_penalty_factors_by_name_come_back_in_the_order_of_the_columns(kind, tmp_path):
+    factor = kind({name: 0 if name == "age" else np.inf for name in X.columns[::-1]})
+    model = SparseStep(1e5, penalty_factor=factor).fit(X, Y)
+    save_model(model, tmp_path / "model.json")
+    back = load_model(tmp_path / "model.json")
+    assert back.penalty_factor == [0.0] + [np.inf] * 9
+    assert_array_equal(clone(back).fit(X, Y).coef_, model.coef_)
 
 
 def test_saving_what_was_loaded_gives_the_same_document(models):
@@ -321,6 +334,22 @@ def test_what_is_no_model_is_refused(file, tmp_path, case):
         load_model(path)
     assert str(refused.value).startswith(f"{path} ")
     assert "\n" not in str(refused.value)
+
+
+def test_of_a_pipeline_or_a_search_the_model_in_it_is_asked_for(tmp_path):
+    pipe = make_pipeline(StandardScaler(), SparseStep()).fit(X, Y)
+    search = GridSearchCV(SparseStep(), {"alpha": [1.0]}, cv=2).fit(X, Y)
+    both = GridSearchCV(pipe, {"sparsestep__alpha": [1.0]}, cv=2).fit(X, Y)
+    for holder, code in [
+        (pipe, r"Pipeline; give pipe\[-1\], the model in it"),
+        (search, "GridSearchCV; give search.best_estimator_, the model in it"),
+        (both, r"GridSearchCV; give search.best_estimator_\[-1\], the model in it"),
+        (LinearRegression(), "LinearRegression.$"),
+    ]:
+        for write in (save_model, write_report):
+            with pytest.raises(TypeError, match=f"can be saved, not {code}"):
+                write(holder, tmp_path / "file")
+    assert os.listdir(tmp_path) == []
 
 
 def test_other_files_are_refused(file, tmp_path):

@@ -126,6 +126,17 @@ def test_an_empty_piece_changes_nothing(table, where):
         assert np.array_equal(getattr(merged, name), getattr(whole, name))
 
 
+def test_moments_are_summed_like_numbers():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    pieces = [Moments.from_data(X[k::3], y[k::3]) for k in range(3)]
+    assert_moments(sum(pieces), exact(X, y))
+    assert_moments(pieces[0] + pieces[1] + pieces[2], exact(X, y))
+    for other in (1, 0.5, "0"):
+        with pytest.raises(TypeError, match=r"unsupported operand|can only concatenate"):
+            other + pieces[0]
+
+
 def test_merging_leaves_the_pieces_as_they_were():
     rng = np.random.default_rng(0)
     pieces = [Moments.from_data(rng.normal(size=(9, 3)) + i, rng.normal(size=9)) for i in range(4)]

@@ -1,5 +1,7 @@
 """Paths: which alphas they have, what their models are, and every model size."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,6 +30,52 @@ def test_models_of_a_path_are_those_of_the_rows():
         assert path[point.index].alpha == path[point.index - len(path)].alpha == point.alpha
     assert path.n_samples == 50 and len(path) == 4
     assert repr(path) == "Path(n_features=5, n_alphas=4, n_nonzero=0 to 5)"
+
+
+def test_a_path_is_indexed_as_sequences_are():
+    path = sparsestep_path(*table(50, 5), alphas=[100.0, 10.0, 1.0, 0.0])
+    assert [point.alpha for point in path[1:3]] == [10.0, 1.0]
+    assert [point.index for point in path[::-2]] == [3, 1]
+    assert path[5:] == [] and path[np.int64(-1)].index == 3
+    for index in (4, -5):
+        with pytest.raises(IndexError, match=f"The path has 4 models, from 0; got {index}"):
+            path[index]
+    with pytest.raises(TypeError, match="A path takes whole numbers and slices; got 'bic'"):
+        path["bic"]
+
+
+def test_a_path_as_a_frame():
+    X, y = table(50, 3)
+    path = sparsestep_path(pd.DataFrame(X, columns=["a", "alpha", "c"]), y, alphas=[100.0, 1.0])
+    frame = path.to_frame()
+    assert list(frame) == ["alpha", "n_nonzero", "rss", "intercept", "a", "alpha", "c"]
+    assert frame.shape == (2, 7)
+    for row, point in zip(frame.to_numpy(), path, strict=True):
+        facts = [point.alpha, point.n_nonzero, point.rss, point.intercept]
+        assert_array_equal(row, [*facts, *point.coef])
+    assert list(sparsestep_path(X, y, alphas=2).to_frame())[4:] == ["x0", "x1", "x2"]
+
+
+def test_a_path_as_a_frame_needs_pandas(monkeypatch):
+    path = sparsestep_path(*table(20, 2), alphas=2)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_frame needs pandas: pip install pandas"):
+        path.to_frame()
+
+
+def test_a_path_is_printed_as_a_short_table():
+    path = sparsestep_path(*load_diabetes(return_X_y=True), alphas=[5e5, 2e5, 1e5])
+    assert str(path).splitlines() == [
+        "Path(n_features=10, n_alphas=3, n_nonzero=1 to 2)",
+        "variables        alpha          rss",
+        "        1        5e+05   1.7196e+06",
+        "        2        2e+05   1.4167e+06",
+    ]
+    path = sparsestep_path(*table(60, 30), alphas="sizes")
+    lines = str(path).splitlines()
+    sizes = np.unique(path.n_nonzero)
+    assert [int(line.split()[0]) for line in lines[2:-1]] == sizes[:12].tolist()
+    assert lines[-1] == f"and {len(sizes) - 12} more, to 30 variables"
 
 
 def test_a_path_of_moments_is_that_of_their_rows():

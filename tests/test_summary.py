@@ -199,6 +199,9 @@ def test_each_target_has_its_summary():
         both.summary(target=2)
     with pytest.raises(ValueError, match="level must lie between 0 and 1; got 95"):
         both.summary(level=95)
+    for level in ("95", None, [0.9], True):
+        with pytest.raises(ValueError, match="level must be a number between 0 and 1, such as 0"):
+            both.summary(level=level)
 
 
 def test_names_of_the_columns():

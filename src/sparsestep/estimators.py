@@ -41,9 +41,11 @@ from sparsestep.validation import (
     alphas_wanted,
     as_table,
     clearer,
+    interval_level,
     one_alpha,
     other_columns,
     penalty_factors,
+    require_columns,
     require_no_dates,
     weights,
     whole_number,
@@ -63,9 +65,11 @@ _SETTINGS = """fit_intercept : bool, default=True
         Divide the columns and the target by their standard deviations first (and alpha by the
         target's variance), and map the coefficients back, so that units do not matter. False is the
         paper's loop on the numbers as given. In cross-validation each fold has its own scales.
-    penalty_factor : array-like of shape (n_features,), default=None
+    penalty_factor : array-like of shape (n_features,), or dict of str to float, default=None
         Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never. A column
         at 0 that earlier ones at 0 add up to, as the last of a set of indicators, is left out.
+        A dict has names of columns, and those it leaves out have 1; a pandas Series whose labels
+        are names goes by these too, and has them all. Anything else is in the order of the columns.
     gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
         The penalty's width gamma starts at `gamma_0` and is divided by `gamma_step` while it
         exceeds `gamma_stop`.
@@ -103,6 +107,9 @@ _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_feature
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they had some."""
 
+_SELECTING = """As a step that selects columns: ``SelectFromModel({name}(...), threshold=1e-300)``
+    takes all that are kept; its default threshold is the mean size of the coefficients."""
+
 
 def _documented(cls: type) -> type:
     """Put the texts that the estimators share into a docstring."""
@@ -113,6 +120,7 @@ def _documented(cls: type) -> type:
         ("{alpha_units}", _ALPHA_UNITS),
         ("{alphas}", _ALPHAS),
         ("{attributes}", _ATTRIBUTES),
+        ("{selecting}", _SELECTING.replace("{name}", cls.__name__)),
     ):
         cls.__doc__ = cls.__doc__.replace(mark, text)
     return cls
@@ -202,7 +210,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             Prints as text, shows as HTML in a notebook; ``to_frame()`` gives a pandas frame.
         """
         check_is_fitted(self)
-        return self._fitted.summary(self._all_names(), level=level, target=target)
+        names, level = self._all_names(), interval_level(level)
+        return self._fitted.summary(names, level=level, target=target)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -224,6 +233,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self._forget()
         table, names = as_table(X)
         require_no_dates(table)
+        require_columns(y, "y")
         try:
             X, y = validate_data(
                 self,
@@ -268,6 +278,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             raise ValueError(
                 f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
             )
+        if not moments.n_features:
+            raise ValueError("A fit needs at least one column; these moments have none.")
         self._forget()
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
@@ -309,11 +321,15 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             ),
             fit_intercept=bool(self.fit_intercept),
             standardize=bool(self.standardize),
-            penalty_factor=penalty_factors(self.penalty_factor, self.n_features_in_),
+            penalty_factor=self._factors(),
             polish=self.polish,
             solver=self.solver,
             n_jobs=blas_threads() if n_jobs is None else effective_n_jobs(n_jobs),
         )
+
+    def _factors(self) -> Array | None:
+        """The parameter `penalty_factor` in the order of the columns, checked."""
+        return penalty_factors(self.penalty_factor, self.n_features_in_, self._names())
 
     def _show(self, fitted: Fitted) -> None:
         """Set the attributes of a fitted model."""
@@ -372,8 +388,7 @@ class SparseStep(_SparseStepBase):
 
     Notes
     -----
-    As a step that selects columns: ``SelectFromModel(SparseStep(...), threshold=1e-300)`` takes all
-    that are kept; its default threshold is the mean size of the coefficients.
+    {selecting}
 
     Examples
     --------
@@ -461,6 +476,10 @@ class SparseStepCV(_SparseStepBase):
         The alphas of the two rules; the same for a single split.
     path_ : Path or list of Path
         The models of all alphas on all rows.
+
+    Notes
+    -----
+    {selecting}
 
     Examples
     --------
@@ -589,7 +608,15 @@ class SparseStepCV(_SparseStepBase):
             )
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
             return list(self.cv)
-        return list(check_cv(self.cv).split(X, y, groups))
+        try:
+            return list(check_cv(self.cv).split(X, y, groups))
+        except ValueError as error:
+            if groups is None and "groups" in str(error):
+                raise ValueError(
+                    f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
+                    "a group by fit(X, y, groups=...)."
+                ) from error
+            raise
 
     def _splitter(self) -> str | None:
         """What makes the splits, if not the order of the rows alone."""
@@ -657,6 +684,10 @@ class SparseStepIC(_SparseStepBase):
         The criterion of each.
     path_ : Path or list of Path
         The models of all alphas.
+
+    Notes
+    -----
+    {selecting}
 
     Examples
     --------

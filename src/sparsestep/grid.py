@@ -20,7 +20,10 @@ _LEAST_SHARE = 1e-16
 _MOST_TIMES = 4.0**18
 _RATIO = 4.0
 _ROUND = 6
-# With fewer rows than columns a search for sizes is content with less: each alpha costs more.
+# A search for sizes fills no gap that is narrower in the logarithm, and ends at so many alphas.
+_NARROWEST = 1e-6
+_MOST_ALPHAS = 4000
+# With fewer rows than columns it is content with less: each alpha costs more.
 _LEAST_SHARE_IF_WIDE = 1e-6
 _NARROWEST_IF_WIDE = 1e-3
 _MOST_ALPHAS_IF_WIDE = 400
@@ -100,8 +103,6 @@ def every_size(
     guess: Array,
     full: int,
     *,
-    narrowest: float = 1e-6,
-    most_alphas: int = 4000,
     only: int | None = None,
     spread: float = 1.0,
     wide: bool = False,
@@ -109,12 +110,12 @@ def every_size(
     """For one target alphas, largest first, with every model size, and the sizes that none has.
 
     Rounds of many alphas at once: every gap between neighbouring alphas whose sizes differ by more
-    than one is filled, until no gap is left that is wider than `narrowest` in the logarithm. Sizes
-    need not fall as alpha grows, so a size found anywhere counts. If `only` one size is asked for,
-    no gap is filled but those from at most that size to at least it: there are its other models.
+    than one is filled, until all that are left are too narrow. Sizes need not fall as alpha grows,
+    so a size found anywhere counts. If `only` one size is asked for, no gap is filled but those
+    from at most that size to at least it: there are its other models.
     """
-    if wide:
-        narrowest, most_alphas = _NARROWEST_IF_WIDE, _MOST_ALPHAS_IF_WIDE
+    narrowest = _NARROWEST_IF_WIDE if wide else _NARROWEST
+    most_alphas = _MOST_ALPHAS_IF_WIDE if wide else _MOST_ALPHAS
     top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
     alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
     kept = sizes(alphas[np.newaxis])[0]

@@ -35,7 +35,7 @@ from sparsestep.model_document import (
 )
 from sparsestep.path import Path
 from sparsestep.whole_file import whole_file
-from sparsestep.words import quoted
+from sparsestep.words import model_within, quoted
 
 if TYPE_CHECKING:
     from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC
@@ -156,12 +156,15 @@ def document_of(
 
     kind = type(estimator).__name__
     if kind not in get_args(Kind) or type(estimator).__module__ != "sparsestep.estimators":
-        raise TypeError(f"Only models of sparsestep can be saved, not {kind}.")
+        inside = model_within(estimator)
+        advice = f"; give {inside}, the model in it." if inside else "."
+        raise TypeError(f"Only models of sparsestep can be saved, not {kind}{advice}")
     check_is_fitted(estimator)
     return fitted_document(
         estimator._fitted,
         cast(Kind, kind),
-        estimator.get_params(deep=False),
+        # Factors by name become a list in the order of the columns, which needs no names to load.
+        {**estimator.get_params(deep=False), "penalty_factor": estimator._factors()},
         estimator._names(),
         flat=estimator._flat_y,
         target=target,
@@ -465,7 +468,7 @@ def load_model(path: str | os.PathLike[str]) -> "SparseStep | SparseStepCV | Spa
     -------
     SparseStep, SparseStepCV or SparseStepIC
         It predicts, scores and summarizes as the one that was saved. A splitter given as ``cv`` has
-        become the number of its splits.
+        become the number of its splits, and ``penalty_factor`` a list in the order of columns.
 
     Raises
     ------

@@ -263,6 +263,10 @@ class Moments:
             return NotImplemented
         return self._make(combine(self._sums, other._sums, overwrite=False))
 
+    def __radd__(self, other: object) -> "Moments":
+        # `sum` starts from 0.
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     # -- reading -----------------------------------------------------------------------------
 
     @property

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
 
 Array = NDArray[np.float64]
+
+# So many sizes are printed.
+_LINES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,8 @@ class Path:
     feature_names : tuple of str, or None
     missing_sizes : tuple of int
         With ``alphas="sizes"``, the model sizes that no alpha was found to give. With more columns
-        than rows, none above half as many variables as rows is looked for, and none is listed.
+        than rows the search ends at half as many variables as rows: larger models that it meets on
+        the way are on the path, and the gaps between them are not listed.
 
     Examples
     --------
@@ -102,9 +106,33 @@ class Path:
         kept = f"{self.n_nonzero.min()} to {self.n_nonzero.max()}" if n_alphas else "none"
         return f"Path(n_features={m}, n_alphas={n_alphas}, n_nonzero={kept})"
 
-    def __getitem__(self, index: int) -> PathPoint:
+    def __str__(self) -> str:
+        first = np.unique(self.n_nonzero, return_index=True)[1]
+        rows = [("variables", "alpha", "rss")]
+        for i in first[:_LINES]:
+            rows.append((f"{self.n_nonzero[i]}", f"{self.alphas[i]:.5g}", f"{self.rss[i]:.5g}"))
+        lines = ["  ".join(f"{cell:>11}" for cell in row)[2:] for row in rows]
+        if len(first) > _LINES:
+            lines.append(f"and {len(first) - _LINES} more, to {variables(self.n_nonzero.max())}")
+        return "\n".join([repr(self), *lines])
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> PathPoint: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[PathPoint]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> PathPoint | list[PathPoint]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        try:
+            index = range(len(self))[index]
+        except IndexError:
+            raise IndexError(f"The path has {len(self)} models, from 0; got {index!r}.") from None
+        except TypeError:
+            raise TypeError(f"A path takes whole numbers and slices; got {index!r}.") from None
         return PathPoint(
-            int(np.arange(len(self.alphas))[index]),
+            index,
             float(self.alphas[index]),
             self.coefs[:, index],
             float(self.intercepts[index]),
@@ -199,6 +227,41 @@ class Path:
 
         rows = new_rows(X, len(self.coefs), self.feature_names)
         return np.asarray(rows @ self.coefs + self.intercepts)
+
+    def to_frame(self) -> Any:
+        """The path as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            A row for each alpha: ``alpha``, ``n_nonzero``, ``rss``, ``intercept``, and a column for
+            each variable, by its name or as ``x0``, ``x1`` and so on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import sparsestep_path
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> frame = sparsestep_path(X, y, alphas=[5e5, 1e5]).to_frame()
+        >>> frame[["alpha", "n_nonzero", "bmi", "s5"]].round(1)
+              alpha  n_nonzero    bmi     s5
+        0  500000.0          1  949.4    0.0
+        1  100000.0          2  675.1  614.9
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install pandas") from None
+
+        names = self.feature_names or [f"x{j}" for j in range(len(self.coefs))]
+        facts = {
+            "alpha": self.alphas,
+            "n_nonzero": self.n_nonzero,
+            "rss": self.rss,
+            "intercept": self.intercepts,
+        }
+        # Joined, so that a variable may be called alpha too.
+        return pd.concat([pd.DataFrame(facts), pd.DataFrame(self.coefs.T, columns=names)], axis=1)
 
     def plot(self, **options: Any) -> "PathDisplay":
         """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""

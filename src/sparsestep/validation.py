@@ -1,6 +1,7 @@
 """Parameters and input of estimators and paths, checked: one clear sentence for what is wrong."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -15,10 +16,12 @@ __all__ = [
     "alphas_wanted",
     "as_table",
     "clearer",
+    "interval_level",
     "new_rows",
     "one_alpha",
     "other_columns",
     "penalty_factors",
+    "require_columns",
     "require_no_dates",
     "weights",
     "whole_number",
@@ -42,11 +45,23 @@ def as_table(X: Any) -> tuple[Any, list[str] | None]:
         raise TypeError(
             "X is a Spark frame; read_moments(frame, target) sums it where it is, for fit_moments."
         )
+    require_columns(X, "X")
     if library == "polars" and kind == "DataFrame":
         return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
     if library == "pyarrow" and kind in ("Table", "RecordBatch"):
         return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
     return X, None
+
+
+def require_columns(table: Any, what: str) -> None:
+    """Refuse frames without columns, or with two of one name; what has no names may pass."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    if names is None:
+        return
+    if not len(names):
+        raise ValueError(f"{what} has no columns; give at least one.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} has more than one column {_repeated(names)!r}; rename one.")
 
 
 def _numbers(names: Any, columns: Any, n: int) -> Array:
@@ -61,13 +76,21 @@ def _numbers(names: Any, columns: Any, n: int) -> Array:
         )
         if not plain:
             kind = getattr(column, "dtype", getattr(column, "type", None))
-            raise ValueError(_not_numbers(name, kind))
+            raise ValueError(_not_numbers(name, kind, values))
         table[:, j] = values
     return table
 
 
-def _not_numbers(name: Any, kind: Any) -> str:
-    """The sentence for a column that does not hold numbers."""
+def _not_numbers(name: Any, kind: Any, values: Iterable[Any] = ()) -> str:
+    """The sentence for a column that does not hold numbers, or does so but for a few texts."""
+    present = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
+    strays = [(row, value) for row, value in present if not _is_number(value)]
+    if strays and isinstance(strays[0][1], str) and 2 * len(strays) < len(present):
+        row, text = strays[0]
+        return (
+            f"Column {name!r} of X holds {text!r} in row {row}, while {len(present) - len(strays)} "
+            f"of its {len(present)} values read as numbers; correct it, or leave the column out."
+        )
     return (
         f"Column {name!r} of X has type {kind} and could not be read as numbers; "
         "encode it or leave it out."
@@ -125,7 +148,7 @@ def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
         names = X.columns
         for name, column in X.items():
             if not _is_numeric(column):
-                return ValueError(_not_numbers(name, column.dtype))
+                return ValueError(_not_numbers(name, column.dtype, column))
     if words.startswith("Complex data"):
         what, kind = (
             ("X", np.asarray(X).dtype) if np.iscomplexobj(X) else ("y", np.asarray(y).dtype)
@@ -151,6 +174,21 @@ def _is_numeric(X: Any) -> bool:
     """Whether the values can be read as numbers."""
     try:
         _floats(X)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or one of pandas' marks, none of which equals itself."""
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
+
+
+def _is_number(value: Any) -> bool:
+    """Whether one value can be read as a number."""
+    try:
+        float(value)
     except (TypeError, ValueError):
         return False
     return True
@@ -211,12 +249,14 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
     return values
 
 
-def penalty_factors(given: Any, m: int) -> Array | None:
-    """Multipliers of alpha, checked."""
+def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> Array | None:
+    """Multipliers of alpha in the order of the columns, checked; given so, or by name."""
     if given is None:
         return None
+    named = _is_named(given)
+    ordered = _in_order(given, names) if named else given
     try:
-        factor: Array = np.array(given, dtype=np.float64)
+        factor: Array = np.array(ordered, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"penalty_factor must be numbers; got {given!r}.") from None
     if factor.shape != (m,):
@@ -227,11 +267,52 @@ def penalty_factors(given: Any, m: int) -> Array | None:
     usual = (factor >= _LEAST_FACTOR) & (factor <= _MOST_FACTOR)
     wrong = np.flatnonzero(~(usual | (factor == 0) | (factor == np.inf)))
     if len(wrong):
+        which = names[wrong[0]] if named and names is not None else int(wrong[0])
         raise ValueError(
-            f"penalty_factor[{wrong[0]}] is {factor[wrong[0]]}; it must be 0, inf, or between "
+            f"penalty_factor[{which!r}] is {factor[wrong[0]]}; it must be 0, inf, or between "
             f"{_LEAST_FACTOR:g} and {_MOST_FACTOR:g}."
         )
     return factor
+
+
+def _is_named(given: Any) -> bool:
+    """Whether factors come by name: in a mapping, or a series of pandas with labels of text."""
+    if isinstance(given, Mapping):
+        return True
+    series = hasattr(given, "iloc") and hasattr(given, "index") and not hasattr(given, "columns")
+    return series and any(isinstance(label, str) for label in given.index)
+
+
+def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
+    """Named factors in the order of the columns; 1 for those that a mapping leaves out."""
+    if names is None:
+        raise ValueError(
+            "penalty_factor names columns, but those of X have no names; give a number for each "
+            "column, in their order."
+        )
+    labels = list(given) if isinstance(given, Mapping) else list(given.index)
+    values = given.values() if isinstance(given, Mapping) else given
+    known, factors = set(names), dict(zip(labels, values, strict=True))
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        raise ValueError(
+            f"penalty_factor names {quoted(unknown, 3)}, but X has no such column; it has "
+            f"{quoted(names, 5)}."
+        )
+    if len(factors) < len(labels):
+        raise ValueError(f"penalty_factor names {_repeated(labels)!r} twice; give one factor.")
+    missing = [name for name in names if name not in factors]
+    if missing and not isinstance(given, Mapping):
+        raise ValueError(
+            f"penalty_factor lacks {quoted(missing, 3)}; a series has a number for each column, "
+            "and a dict may leave out those at 1."
+        )
+    return [factors.get(name, 1.0) for name in names]
+
+
+def _repeated(names: Iterable[Any]) -> Any:
+    """The first name that is there more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)
 
 
 def one_alpha(alpha: Any) -> Array:
@@ -260,6 +341,13 @@ def alphas_wanted(alphas: Any) -> int | Array:
     if isinstance(alphas, Integral):
         return whole_number("alphas", alphas, least=2)
     return alpha_values(alphas, "alphas")
+
+
+def interval_level(level: Any) -> float:
+    """The parameter `level` as a number."""
+    if isinstance(level, bool) or not isinstance(level, Real):
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    return float(level)
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:

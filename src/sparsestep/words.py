@@ -1,8 +1,9 @@
-"""Names and numbers in sentences: a few of many names, one variable or several, folds."""
+"""Names and numbers in sentences: a few of many names, variables, folds, a model within."""
 
 from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["cross_validation", "quoted", "variables"]
+__all__ = ["cross_validation", "model_within", "quoted", "variables"]
 
 
 def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
@@ -19,3 +20,17 @@ def variables(k: int) -> str:
 def cross_validation(folds: int, times: int = 1) -> str:
     """Cross-validation over the folds of a partition, or of several."""
     return f"{folds}-fold cross-validation" + (f", {times} times" if times > 1 else "")
+
+
+def model_within(holder: Any) -> str:
+    """The model in a pipeline or a search, as code such as ``pipe[-1]``; empty for all else."""
+    code = ""
+    while True:
+        kinds = {base.__name__ for base in type(holder).__mro__}
+        if "Pipeline" in kinds and holder.steps:
+            code, holder = f"{code or 'pipe'}[-1]", holder.steps[-1][1]
+        elif "BaseSearchCV" in kinds:
+            code = f"{code or 'search'}.best_estimator_"
+            holder = getattr(holder, "best_estimator_", None)
+        else:
+            return code

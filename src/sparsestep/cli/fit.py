@@ -20,7 +20,7 @@ from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
 from sparsestep.validation import alphas_wanted, one_alpha, whole_number
 
-__all__ = ["alphas_given", "fit", "settings_of"]
+__all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
 
 FOLDS = 10
 ALPHAS = "101"

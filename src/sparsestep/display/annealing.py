@@ -212,7 +212,6 @@ class AnnealingDisplay:
             "gamma_step",
             "t_max",
             "epsilon",
-            "penalty_factor",
         )
         return cls.from_data(
             X,
@@ -221,6 +220,7 @@ class AnnealingDisplay:
             feature_names=getattr(estimator, "feature_names_in_", None),
             ax=ax,
             max_labels=max_labels,
+            penalty_factor=estimator._factors(),
             **{name: getattr(estimator, name) for name in settings},
         )
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsestep.words import model_within
+
 __all__ = [
     "Array",
     "finite",
@@ -34,6 +36,11 @@ def require_matplotlib(caller: str) -> None:
 def fitted(estimator: Any, attribute: str, advice: str) -> Any:
     """An attribute that fitting sets."""
     if not hasattr(estimator, attribute):
+        inside = model_within(estimator)
+        if inside:
+            raise ValueError(
+                f"{type(estimator).__name__} has no {attribute}; give {inside}, the model in it."
+            )
         raise ValueError(
             f"{type(estimator).__name__} has no {attribute}: {advice} before drawing it."
         )

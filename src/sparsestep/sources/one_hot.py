@@ -1,7 +1,7 @@
 """Columns of text as columns of zeros and ones, one for each category but the first.
 
 With a column for the first as well, all of them would add up to one on every row, and the engine
-takes many times as long on columns that are linearly dependent. The first is the most frequent
+takes several times as long on columns that are linearly dependent. The first is the most frequent
 category, so that it costs one variable to single out any of the others. A single category has its
 column, of ones, so that missing values and constants are found there as in any other column.
 """

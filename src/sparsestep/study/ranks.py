@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsestep.study.results import METHODS
 
-__all__ = ["MEASURES", "TIE", "Measure", "fractional_ranks", "ranks_of", "settings_of"]
+__all__ = ["MEASURES", "SETTING", "TIE", "Measure", "fractional_ranks", "ranks_of", "settings_of"]
 
 TIE = 1e-4
 SETTING = ("m", "sparsity", "snr", "correlation")

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 __all__ = [
     "COLUMNS",
+    "CORRELATIONS",
     "EXTRAS",
     "METHODS",
     "RESULTS",
