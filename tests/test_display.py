@@ -392,6 +392,7 @@ def test_cv_of_a_single_split_has_no_band(data):
     assert list(display.marks_) == ["min"]
     assert display.marks_["min"].get_label().startswith("minimum (chosen)")
     assert_array_equal(display.line_.get_ydata(), model.mse_path_[:, 0])
+    assert display.ax_.get_ylabel() == "error on the hold-out split (MSE)"
 
 
 def test_several_targets_are_drawn_one_at_a_time(data):

@@ -159,10 +159,11 @@ class CVDisplay:
         if hasattr(estimator, "cv_mean_"):
             error, name = np.atleast_2d(estimator.cv_mean_)[t], "cross-validation error (MSE)"
             chosen["alpha_min"] = estimator.alpha_min_
-            # A single split has no standard error.
             if np.isfinite(estimator.cv_se_).all():
                 se = np.atleast_2d(estimator.cv_se_)[t]
                 chosen["alpha_1se"] = estimator.alpha_1se_
+            else:  # a single split has no standard error
+                name = "error on the hold-out split (MSE)"
         else:
             error = np.atleast_2d(estimator.criterion_path_)[t]
             name = estimator.criterion.upper()
