@@ -451,6 +451,8 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
     left, right = display.ax_.get_xlim()
     assert 1e6 > left > right > 1e-8
     assert_apart(display)
+    assert display.ax_.get_ylabel() == "coefficient (standardized)"
+    assert display.ax_.get_xlabel().startswith("gamma (standardized)\n")
 
 
 def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
@@ -497,6 +499,8 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
     kept = np.flatnonzero(display.coefs[:, -1])
     assert_allclose(display.coefs[kept, -1], np.linalg.lstsq(X[:, kept], y)[0], rtol=1e-6)
     assert_allclose(display.coefs[:, -1], estimator.coef_, rtol=1e-8)
+    assert display.ax_.get_ylabel() == "coefficient"
+    assert display.ax_.get_xlabel().startswith("gamma\n")
 
 
 def test_annealing_takes_names_from_frames(data):
