@@ -145,9 +145,58 @@ def test_labels_take_room_from_given_axes_without_layout(fitted):
     figure, axes = plt.subplots(1, 2, figsize=(9, 4))
     before = axes[0].get_position().width
     display = PathDisplay.from_estimator(fitted, ax=axes[0])
-    assert axes[0].get_position().width < before
     assert max(box.x1 for box in assert_apart(display)) < axes[1].bbox.x0
+    assert axes[0].get_position().width < before
     assert display.figure_ is figure
+
+
+@pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])
+@pytest.mark.parametrize(("rows", "size"), [(1, (9, 3.5)), (2, (9, 7))])
+def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, size):
+    engine = None if layout == "tight_layout()" else layout
+    figure, axes = plt.subplots(rows, 2, figsize=size, layout=engine, squeeze=False)
+    displays = [
+        PathDisplay.from_estimator(fitted, ax=axes[0, 0]),
+        CVDisplay.from_estimator(fitted, ax=axes[0, 1]),
+    ]
+    if rows == 2:
+        displays += [
+            AnnealingDisplay.from_data(*data, alpha=40.0, ax=axes[1, 0]),
+            PathDisplay.from_path(fitted.path_, ax=axes[1, 1]),
+        ]
+    if layout == "tight_layout()":
+        figure.tight_layout()
+    figure.canvas.draw()
+    around = [display.ax_.get_tightbbox() for display in displays]
+    for one, other in combinations(around, 2):
+        assert not one.overlaps(other)
+    for box in around:
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+    for display in displays:
+        assert display.ax_.bbox.width > 0.15 * figure.bbox.width
+        assert display.ax_.bbox.height > 0.5 * figure.bbox.height / (1 + rows)
+
+
+def test_room_is_made_again_for_what_comes_later(fitted):
+    figure, axes = plt.subplots(2, 1, figsize=(5, 6))
+    for ax in axes:
+        CVDisplay.from_estimator(fitted, ax=ax)
+    figure.canvas.draw()
+    before = axes[1].bbox.height
+    axes[1].set_title("one\ntwo\nthree")
+    figure.subplots_adjust(hspace=0.3)
+    figure.canvas.draw()
+    assert axes[1].bbox.height < before
+    assert not axes[0].get_tightbbox().overlaps(axes[1].get_tightbbox())
+
+
+def test_room_of_axes_that_somebody_else_places_is_left_alone(fitted):
+    _, ax = plt.subplots()
+    inset = ax.inset_axes((0.2, 0.2, 0.6, 0.6))
+    locator = inset.get_axes_locator()
+    CVDisplay.from_estimator(fitted, ax=inset)
+    assert inset.get_axes_locator() is locator
 
 
 def test_labels_follow_a_zoom(fitted):

@@ -255,6 +255,7 @@ class AnnealingDisplay:
         from matplotlib.collections import LineCollection
 
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = drawing.own_axes() if ax is None else ax
         last = self.coefs[:, -1]
@@ -313,6 +314,7 @@ class AnnealingDisplay:
                 *([drawing.GREY] if len(dropped) else []),
             ],
         )
+        make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

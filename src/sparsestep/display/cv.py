@@ -196,6 +196,7 @@ class CVDisplay:
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
@@ -249,6 +250,7 @@ class CVDisplay:
             self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order])
         ax.set_xlabel("alpha")
         ax.set_ylabel(self.name)
+        make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

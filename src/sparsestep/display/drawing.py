@@ -4,6 +4,7 @@ This module imports matplotlib; the displays import it when they draw, not befor
 """
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -55,12 +56,29 @@ def cycled(count: int) -> list[tuple[str, Any]]:
 
 def legend(ax: Axes) -> Legend:
     """A legend in the emptiest corner."""
-    return ax.legend(loc="best", fontsize="small", framealpha=0.85, edgecolor="none")
+    return ax.legend(
+        loc="best",
+        fontsize="small",
+        framealpha=0.85,
+        edgecolor="none",
+        handlelength=1.5,
+        handletextpad=0.6,
+        borderaxespad=0.3,
+    )
 
 
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The axis and, below it, what is marked: a legend would cover lines."""
-    ax.set_xlabel("\n".join([name, *notes]))
+    points = ax.get_window_extent().width * 72.0 / ax.figure.dpi
+    # A letter is about half as wide as the font is high, and a line may stand out a little.
+    letters = max(int(1.1 * points / (0.5 * float(ax.xaxis.label.get_fontsize()))), 20)
+    ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
+
+
+def _lines(note: str, longest: int) -> list[str]:
+    """A note on as few lines as it needs, of about the same length."""
+    count = -(-len(note) // longest)
+    return wrap(note, min(len(note) // count + 6, longest))
 
 
 def log_axis(ax: Axes, left: float, right: float) -> None:
@@ -86,10 +104,7 @@ def count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp]) 
 def label_edge(
     ax: Axes, values: Sequence[float], names: Sequence[str], colours: Sequence[str]
 ) -> list[Annotation]:
-    """Names beside the right edge at the heights `values`, the most important first.
-
-    In a figure without a layout engine the room is taken from the axes, as a colour bar does.
-    """
+    """Names beside the right edge at the heights `values`, the most important first."""
     labels = []
     for value, name, colour in zip(values, names, colours, strict=True):
         label = ax.annotate(
@@ -118,7 +133,6 @@ def label_edge(
         labels.append(label)
     if labels:
         ax.add_artist(_KeepApart(labels))
-        _take_room(ax, labels)
     return labels
 
 
@@ -154,16 +168,3 @@ class _KeepApart(Artist):
         for index, position in zip(seen, spread(anchors[seen], gap, low, high), strict=True):
             self._labels[index].set_visible(True)
             self._labels[index].xyann = (_LEADER, (position - anchors[index]) * points)
-
-
-def _take_room(ax: Axes, labels: list[Annotation]) -> None:
-    """Narrow the axes by the widest label and its leader, but never below half."""
-    figure = ax.get_figure(root=True)
-    if figure is None or figure.get_layout_engine() or ax.get_axes_locator() is not None:
-        return
-    widest = max(Text.get_window_extent(label).width for label in labels)
-    needed = (widest + _LEADER * figure.dpi / 72.0) / figure.bbox.width
-    box = ax.get_position()
-    ax.set_position((box.x0, box.y0, max(box.width - needed, 0.5 * box.width), box.height))
-    # set_position takes the axes out of any later layout; a user who asks for one means it.
-    ax.set_in_layout(True)

@@ -229,8 +229,8 @@ class PathDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes: a figure
-            with ``layout="constrained"`` makes room for them, otherwise the axes become narrower.
+            Where to draw; a new figure by default. Names stand to the right of the axes: a layout
+            engine makes room for them, and without one the axes become smaller.
         max_labels : int, default=12
             At most so many variables are named.
         steps : bool, optional
@@ -248,6 +248,7 @@ class PathDisplay:
         from matplotlib.collections import LineCollection
 
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
@@ -303,6 +304,7 @@ class PathDisplay:
             plain(self.feature_names[j] for j in named),
             [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
         )
+        make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
