@@ -224,6 +224,60 @@ def test_long_names_are_cut_in_the_middle():
     assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
+# --- ticks ----------------------------------------------------------------------------------------
+
+
+def shown_ticks(ax):
+    """What stands at the ticks of the axis of alpha, from left to right."""
+    ax.figure.canvas.draw()
+    low, high = sorted(ax.get_xlim())
+    texts = {
+        tick.get_loc(): tick.label1.get_text()
+        for tick in [*ax.xaxis.get_major_ticks(), *ax.xaxis.get_minor_ticks()]
+        if low * (1 - 1e-9) <= tick.get_loc() <= high * (1 + 1e-9)
+    }
+    return [texts[at] for at in sorted(texts, reverse=True) if texts[at]]
+
+
+@pytest.mark.parametrize("decades", [0.02, 0.3, 0.8, 1.1, 1.54, 2.0, 3.5, 12.0])
+@pytest.mark.parametrize("width", [2.5, 6.4, 14.0])
+@pytest.mark.parametrize(("largest", "zero"), [(7.0, False), (3.3e6, True)])
+def test_ticks_are_apart_and_say_where_they_are(decades, width, largest, zero):
+    alphas = np.append(np.geomspace(largest, largest / 10**decades, 20), [0.0] * zero)
+    _, ax = plt.subplots(figsize=(width, 3))
+    CVDisplay(alphas=alphas, error=np.arange(len(alphas), dtype=float)).plot(ax=ax)
+    assert len(shown_ticks(ax)) >= 2
+    labels = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
+    labels = [label for label in labels if label.get_text()]
+    for one, other in combinations([label.get_window_extent() for label in labels], 2):
+        assert not one.padded(1.0).overlaps(other)
+    for label in labels:
+        at, value = label.get_position()[0], number(label.get_text())
+        assert value == 0.0 if at < 0.999 * min(alphas[:20]) else np.isclose(value, at)
+
+
+def number(label):
+    """The number that a tick says."""
+    text = label.removeprefix("$\\mathdefault{").removesuffix("}$")
+    factor, power, exponent = text.rpartition("10^")
+    if not power:
+        return float(text)
+    return float(factor.removesuffix("\\times") or 1.0) * 10.0 ** int(exponent.strip("{}"))
+
+
+def test_ticks_follow_a_zoom(fitted):
+    ax = CVDisplay.from_estimator(fitted).ax_
+    ax.set_xlim(2.0, 1.0)
+    assert shown_ticks(ax)[0] == "2" and len(shown_ticks(ax)) > 4
+
+
+def test_counts_on_top_do_not_overlap():
+    display = CVDisplay(
+        alphas=[100.0, 1.01, 1.0], error=[2.0, 1.0, 1.0], n_nonzero=[0, 1999, 2000]
+    ).plot()
+    assert [label.get_text() for label in display.top_.get_xticklabels()] == ["0", "2000"]
+
+
 # --- the path -------------------------------------------------------------------------------------
 
 
@@ -311,11 +365,51 @@ def test_with_many_variables_the_prominent_ones_stand_out():
     assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
 
 
-def test_path_leaves_out_alpha_zero(data):
-    path = sparsestep_path(*data, alphas=[2.0, 1.0, 0.0])
+def test_path_draws_alpha_zero_apart_at_the_end(data):
+    path = sparsestep_path(*data, alphas=[200.0, 1.0, 0.0])
     display = PathDisplay.from_path(path, alpha=0.0)
-    assert_array_equal(display.alphas, [2.0, 1.0])
-    assert display.alpha_line_ is None
+    display.figure_.canvas.draw()
+    left, right = display.ax_.get_xlim()
+    assert left == 200.0 and right < 1.0
+    assert shown_ticks(display.ax_)[-1] == "0"
+    (zero,) = set(display.alpha_line_.get_xdata())
+    assert right < zero < 1.0
+    assert zero == display.ax_.get_xticks()[-1] == display.top_.get_xticks()[-1]
+    assert "chosen alpha, 0, 6 of 6 kept" in display.ax_.get_xlabel()
+    for j, line in display.lines_.items():
+        x, y = line.get_data()
+        # Flat around the tick, and not joined to the rest.
+        assert_array_equal(y[-2:], path.coefs[j, -1])
+        assert x[-2] > zero > x[-1] and np.isnan([x[-3], y[-3]]).all()
+        assert x[-2] < np.nanmin(x[:-2])
+
+
+@pytest.mark.parametrize("steps", [True, False])
+@pytest.mark.parametrize("alphas", [[0.0], [5.0, 0.0], [0.0, 0.0, 5.0]])
+def test_path_of_alpha_zero_and_few_others(alphas, steps):
+    coefs = np.tile([[1.0], [0.0]], len(alphas))
+    display = PathDisplay(alphas=alphas, coefs=coefs, alpha=0.0).plot(steps=steps)
+    display.figure_.canvas.draw()
+    assert shown_ticks(display.ax_)[-1] == "0"
+    assert_array_equal(display.lines_[0].get_ydata()[-2:], 1.0)
+
+
+def test_cv_draws_alpha_zero_apart_at_the_end(data):
+    model = SparseStepCV(alphas=[0.0, 1e6, 2e6], cv=3).fit(*data)
+    assert model.alpha_ == 0.0
+    display = CVDisplay.from_estimator(model)
+    display.figure_.canvas.draw()
+    x, mean = display.line_.get_data()
+    assert_array_equal(x[:2], [2e6, 1e6])
+    assert np.isnan([x[2], mean[2]]).all() and x[3] < 1e6
+    assert_array_equal(mean[[0, 1, 3]], model.cv_mean_)
+    assert shown_ticks(display.ax_)[-1] == "0" and display.ax_.get_xticks()[-1] == x[3]
+    mark = display.marks_["min"]
+    assert_array_equal(mark.get_xydata(), [[x[3], mean[3]]])
+    assert "(chosen): alpha = 0, 6 kept" in mark.get_label()
+    assert display.band_.get_paths()[-1].contains_point([x[3], mean[3]])
+    left, right = display.ax_.get_xlim()
+    assert left > x[3] > right
 
 
 def test_path_of_one_alpha_and_one_variable():
@@ -338,12 +432,15 @@ def test_path_of_zeros():
     [
         ({"coefs": [[1.0, np.nan]]}, r"coefs must be finite; coefs\[0, 1\] is nan"),
         ({"alphas": [np.inf, 1.0]}, r"alphas must be finite; alphas\[0\] is inf"),
-        ({"alphas": [1.0, 0.0]}, "alphas must be positive"),
-        ({"alphas": [], "coefs": np.ones((1, 0))}, "alphas must be positive"),
+        ({"alphas": [1.0, -1.0]}, "alphas must be numbers from 0 on"),
+        (
+            {"alphas": [], "coefs": np.ones((1, 0))},
+            "numbers from 0 on, at least one",
+        ),
         ({"coefs": [[1.0]]}, r"coefs must have shape \(n_features, 2\)"),
         ({"coefs": np.ones((2, 1, 2))}, "one at a time"),
         ({"feature_names": ["a", "b"]}, "feature_names must be 1 names"),
-        ({"alpha": -1.0}, "alpha must be positive"),
+        ({"alpha": -1.0}, "alpha must be numbers from 0 on"),
         ({"truth": [1.0, 2.0]}, r"truth must have shape \(1,\)"),
         ({"truth": [np.nan]}, "truth must be finite"),
     ],

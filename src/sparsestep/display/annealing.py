@@ -17,6 +17,7 @@ from sparsestep.display.checks import (
     require_matplotlib,
 )
 from sparsestep.display.labels import plain
+from sparsestep.display.places import places
 from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
 from sparsestep.threads import one_blas_thread
 
@@ -287,7 +288,7 @@ class AnnealingDisplay:
                 marker="o" if len(self.gammas) == 1 else None,
             )
         first, final = self._eventful()
-        drawing.log_axis(ax, self.gammas[first], self.gammas[final])
+        drawing.log_axis(ax, places(self.gammas[[first, final]]))
         largest = np.abs(self.coefs).max() or 1.0
         bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
         ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))

@@ -14,11 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.axes._secondary_axes import SecondaryAxis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.legend import Legend
+from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from sparsestep.display.labels import spread
+from sparsestep.display.places import Places
+from sparsestep.display.ticks import LogLabels, LogTicks, MinorLogTicks
 
 __all__ = [
     "CYCLE",
@@ -41,6 +44,11 @@ GREY = "#767676"
 PALE = "#C8C8C8"
 
 _LEADER = 16.0  # points from the edge to a label
+# The mark of a broken axis.
+_STROKES = Path(
+    [(-0.7, -1.0), (0.0, 1.0), (0.0, -1.0), (0.7, 1.0)],
+    [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO],
+)
 
 
 def own_axes() -> Axes:
@@ -81,21 +89,53 @@ def _lines(note: str, longest: int) -> list[str]:
     return wrap(note, min(len(note) // count + 6, longest))
 
 
-def log_axis(ax: Axes, left: float, right: float) -> None:
-    """Logarithmic x axis from `left` to `right`; a decade around them if they are one point."""
-    if left == right:
-        left, right = left * np.sqrt(10.0), right / np.sqrt(10.0)
+def log_axis(ax: Axes, place: Places) -> None:
+    """Logarithmic x axis with ticks that can be read, broken before the place of zero."""
     ax.set_xscale("log")
-    ax.set_xlim(left, right)
+    ax.set_xlim(place.left, place.right)
+    # A zoom may show what is below the least alpha, unless zero stands there.
+    least = 0.0 if place.zero is None else place.least
+    ax.xaxis.set_major_locator(LogTicks(place.zero, least))
+    ax.xaxis.set_major_formatter(LogLabels(place.zero))
+    ax.xaxis.set_minor_locator(MinorLogTicks(least))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    if place.break_at is not None:
+        _break_mark(ax, place.break_at)
 
 
-def count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp]) -> SecondaryAxis:
+def _break_mark(ax: Axes, at: float) -> None:
+    """Two strokes through the lower edge, and nothing of the edge between them."""
+    for marker, colour, size in [("s", ax.get_facecolor(), 4.0), (_STROKES, "black", 9.0)]:
+        ax.plot(
+            [at],
+            [0.0],
+            transform=ax.get_xaxis_transform(),
+            marker=marker,
+            markersize=size,
+            markeredgecolor=colour,
+            markerfacecolor=colour,
+            markeredgewidth=1.0,
+            linestyle="none",
+            clip_on=False,
+            zorder=5,
+        )
+
+
+def count_axis(
+    ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp], place: Places
+) -> SecondaryAxis:
     """Axis on top that shows at a few of the descending `alphas` how many variables are kept."""
-    logs = np.log(alphas)
+    at = place.at(alphas)
+    logs = np.log(at)
     wanted = np.linspace(logs[0], logs[-1], 7)
     shown = np.unique(np.abs(logs[:, np.newaxis] - wanted).argmin(axis=0))
+    # The last is where the names stand, or zero: what is too near to it goes, and so on leftwards.
+    kept = [int(shown[-1])]
+    for index in shown[-2::-1]:
+        if logs[index] - logs[kept[-1]] >= 0.06 * (np.log(place.left) - np.log(place.right)):
+            kept.append(int(index))
     top = ax.secondary_xaxis("top")
-    top.set_xticks(alphas[shown], [str(count) for count in counts[shown]])
+    top.set_xticks(at[kept[::-1]], [str(counts[index]) for index in kept[::-1]])
     top.xaxis.set_minor_locator(NullLocator())
     top.set_xlabel("variables kept")
     return top

@@ -13,12 +13,13 @@ from sparsestep.display.checks import (
     finite,
     names_or_default,
     nearest,
+    not_negative,
     one_row_each,
     one_target,
-    positive,
     require_matplotlib,
 )
 from sparsestep.display.labels import plain
+from sparsestep.display.places import places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ class PathDisplay:
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
     lasso paths: the sparse models are at the left, and variables enter on the way to the right,
-    where their names stand.
+    where their names stand. alpha = 0 stands apart at the right end, behind a break of the axis.
 
     In colour, with a name: with `alpha` or `truth`, the variables kept at `alpha` and those that
     are truly nonzero; without, those with the largest coefficients on average along the path. The
@@ -45,7 +46,7 @@ class PathDisplay:
     Parameters
     ----------
     alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, positive, in any order.
+        Strengths of the penalty, from 0 on, in any order.
     coefs : array_like of shape (n_features, n_alphas)
         The coefficients at each alpha: those of a :class:`Path`, or what scikit-learn's
         ``lasso_path`` and ``enet_path`` return.
@@ -115,10 +116,10 @@ class PathDisplay:
         alpha: float | None = None,
         truth: ArrayLike | None = None,
     ) -> None:
-        self.alphas = positive("alphas", alphas)
+        self.alphas = not_negative("alphas", alphas)
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
         self.feature_names = names_or_default(feature_names, len(self.coefs))
-        self.alpha = None if alpha is None else float(positive("alpha", [alpha])[0])
+        self.alpha = None if alpha is None else float(not_negative("alpha", [alpha])[0])
         self.truth = None if truth is None else finite("truth", truth, (len(self.coefs),))
 
     @classmethod
@@ -131,7 +132,7 @@ class PathDisplay:
         ax: Axes | None = None,
         max_labels: int = 12,
     ) -> Self:
-        """Draw a :class:`Path`. A logarithmic axis has no place for alpha = 0: it is left out.
+        """Draw a :class:`Path`.
 
         Parameters
         ----------
@@ -158,16 +159,14 @@ class PathDisplay:
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
         >>> path = sparsestep_path(X, X @ [3.0, -1.0, 0.0], alphas=[100.0, 10.0, 0.0])
         >>> PathDisplay.from_path(path).alphas
-        array([100.,  10.])
+        array([100.,  10.,   0.])
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        alphas, coefs = np.asarray(path.alphas), np.asarray(path.coefs)
-        drawn = alphas != 0
         display = cls(
-            alphas=alphas[drawn],
-            coefs=coefs[..., drawn],
+            alphas=path.alphas,
+            coefs=path.coefs,
             feature_names=path.feature_names,
-            alpha=alpha if alpha != 0 else None,
+            alpha=alpha,
             truth=truth,
         )
         return display.plot(ax=ax, max_labels=max_labels)
@@ -253,11 +252,15 @@ class PathDisplay:
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
         alphas, coefs = self.alphas[order], self.coefs[:, order]
+        place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
         chosen = None if self.alpha is None else nearest(alphas, self.alpha)
-        main, others = self._ranked(coefs, chosen, max_labels)
-        steps = _piecewise_constant(coefs) if steps is None else steps
-        x, heights = _step_vertices(alphas, coefs) if steps else (alphas, coefs)
-        heights = _without_zeros(heights)
+        main, others = _ranked(coefs, self.truth, chosen, max_labels)
+        above = alphas > 0
+        steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
+        x, heights = alphas[above], coefs[:, above]
+        x, heights = _step_vertices(x, heights) if steps else (x, heights)
+        at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
+        x, heights = place.broken(x, _without_zeros(heights), at_zero, wide=True)
 
         ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
         self.muted_ = None
@@ -279,22 +282,24 @@ class PathDisplay:
                 color=colour,
                 linestyle=style,
                 linewidth=1.6,
-                marker="o" if len(alphas) == 1 else None,
+                marker="o" if np.count_nonzero(above) == 1 else None,
+                markevery=[0],
                 solid_joinstyle="miter",
             )
-        drawing.log_axis(ax, alphas[0], alphas[-1])
+        drawing.log_axis(ax, place)
 
-        self.truth_ = [] if self.truth is None else self._mark_truth(ax)
+        self.truth_ = [] if self.truth is None else self._mark_truth(ax, self.truth)
         self.alpha_line_ = None
         notes = []
         if self.alpha is not None and chosen is not None:
             kept = np.count_nonzero(coefs[:, chosen])
             notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
-            self.alpha_line_ = ax.axvline(self.alpha, color=drawing.GREY, linewidth=1.0, zorder=1.8)
+            (at,) = place.at(np.array([self.alpha]))
+            self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
 
-        self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0))
+        self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0), place)
         drawing.xlabel(ax, "alpha", notes)
         ax.set_ylabel("coefficient")
         named = [*main, *others]
@@ -308,30 +313,11 @@ class PathDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _ranked(
-        self, coefs: Array, chosen: int | None, max_labels: int
-    ) -> tuple[list[int], list[int]]:
-        """Variables in colour, most important first, and those named in grey."""
-        size = np.abs(coefs).mean(axis=1)
-        true = np.zeros_like(size) if self.truth is None else np.abs(self.truth)
-        kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
-        ranking = np.lexsort([-size, ~kept, -true])
-        ever = size > 0
-        if chosen is None and self.truth is None:
-            main = ranking[ever[ranking]]
-        else:
-            main = ranking[(kept | (true > 0))[ranking]]
-        main = main[:max_labels]
-        all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
-        others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
-        return [int(j) for j in main], [int(j) for j in others]
-
-    def _mark_truth(self, ax: Axes) -> list[Line2D]:
+    def _mark_truth(self, ax: Axes, truth: Array) -> list[Line2D]:
         """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""
-        assert self.truth is not None
         marks: list[Line2D] = []
         for j, line in self.lines_.items():
-            value = self.truth[j]
+            value = truth[j]
             if value == 0:
                 continue
             colour = line.get_color()
@@ -346,6 +332,25 @@ class PathDisplay:
                 clip_on=False,
             )
         return marks
+
+
+def _ranked(
+    coefs: Array, truth: Array | None, chosen: int | None, max_labels: int
+) -> tuple[list[int], list[int]]:
+    """Variables in colour, most important first, and those named in grey."""
+    size = np.abs(coefs).mean(axis=1)
+    true = np.zeros_like(size) if truth is None else np.abs(truth)
+    kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
+    ranking = np.lexsort([-size, ~kept, -true])
+    ever = size > 0
+    if chosen is None and truth is None:
+        main = ranking[ever[ranking]]
+    else:
+        main = ranking[(kept | (true > 0))[ranking]]
+    main = main[:max_labels]
+    all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
+    others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
+    return [int(j) for j in main], [int(j) for j in others]
 
 
 def _piecewise_constant(coefs: Array) -> bool:
