@@ -412,6 +412,27 @@ def test_cv_draws_alpha_zero_apart_at_the_end(data):
     assert left > x[3] > right
 
 
+def test_effects_of_standard_deviations_do_not_depend_on_units(fitted, data):
+    X, y = data
+    scale = np.array([1e3, 1.0, 1e-4, 7.0, 1.0, 1e5])
+    folds = fitted.cv
+    other = SparseStepCV(fitted.alphas_, cv=folds, rule="1se").fit(X / scale, y)
+    one = PathDisplay.from_estimator(fitted, standardized=True, truth=TRUTH)
+    two = PathDisplay.from_estimator(other, standardized=True, truth=TRUTH * scale)
+    assert list(one.lines_) == list(two.lines_)
+    for j, line in one.lines_.items():
+        assert_allclose(line.get_ydata(), two.lines_[j].get_ydata(), rtol=1e-6)
+        assert_allclose(line.get_ydata()[-1], fitted.path_.coefs[j, -1] * X[:, j].std())
+    heights = [[mark.get_ydata()[0] for mark in display.truth_] for display in (one, two)]
+    assert_allclose(heights[0], heights[1])
+    assert_allclose(np.sort(heights[0]), np.sort((TRUTH * X.std(axis=0))[TRUTH != 0]))
+    assert one.ax_.get_ylabel() == "effect of one standard deviation"
+    assert PathDisplay.from_estimator(fitted).ax_.get_ylabel() == "coefficient"
+    assert_array_equal(one.coefs, fitted.path_.coefs)
+    by_hand = fitted.path_.plot(scale=X.std(axis=0))
+    assert_allclose(by_hand.labels_[0].xy[1], one.labels_[0].xy[1])
+
+
 def test_path_of_one_alpha_and_one_variable():
     display = PathDisplay(alphas=[2.0], coefs=[[1.5]], alpha=2.0).plot()
     (line,) = display.lines_.values()
@@ -441,6 +462,8 @@ def test_path_of_zeros():
         ({"coefs": np.ones((2, 1, 2))}, "one at a time"),
         ({"feature_names": ["a", "b"]}, "feature_names must be 1 names"),
         ({"alpha": -1.0}, "alpha must be numbers from 0 on"),
+        ({"scale": [1.0, 2.0]}, r"scale must have shape \(1,\)"),
+        ({"scale": [-1.0]}, "scale must be numbers from 0 on"),
         ({"truth": [1.0, 2.0]}, r"truth must have shape \(1,\)"),
         ({"truth": [np.nan]}, "truth must be finite"),
     ],

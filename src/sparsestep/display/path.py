@@ -56,6 +56,9 @@ class PathDisplay:
         The chosen alpha, marked by a vertical line.
     truth : array_like of shape (n_features,), optional
         True coefficients, if they are known, marked at the right edge and by dotted lines.
+    scale : array_like of shape (n_features,), optional
+        Standard deviations of the variables, from 0 on. Drawn is then the effect of one standard
+        deviation, ``coefs * scale``, by which variables in different units can be compared.
 
     Attributes
     ----------
@@ -115,12 +118,16 @@ class PathDisplay:
         feature_names: Sequence[str] | None = None,
         alpha: float | None = None,
         truth: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
     ) -> None:
         self.alphas = not_negative("alphas", alphas)
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
         self.feature_names = names_or_default(feature_names, len(self.coefs))
         self.alpha = None if alpha is None else float(not_negative("alpha", [alpha])[0])
         self.truth = None if truth is None else finite("truth", truth, (len(self.coefs),))
+        self.scale = None
+        if scale is not None:
+            self.scale = finite("scale", not_negative("scale", scale), (len(self.coefs),))
 
     @classmethod
     def from_path(
@@ -129,6 +136,7 @@ class PathDisplay:
         *,
         alpha: float | None = None,
         truth: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
         ax: Axes | None = None,
         max_labels: int = 12,
     ) -> Self:
@@ -142,6 +150,8 @@ class PathDisplay:
             The chosen alpha.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
+        scale : array_like of shape (n_features,), optional
+            Standard deviations of the variables, to draw the effect of one of each.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
@@ -160,6 +170,8 @@ class PathDisplay:
         >>> path = sparsestep_path(X, X @ [3.0, -1.0, 0.0], alphas=[100.0, 10.0, 0.0])
         >>> PathDisplay.from_path(path).alphas
         array([100.,  10.,   0.])
+        >>> PathDisplay.from_path(path, scale=X.std(axis=0)).ax_.get_ylabel()
+        'effect of one standard deviation'
         """
         require_matplotlib(f"{cls.__name__}.from_path")
         display = cls(
@@ -168,6 +180,7 @@ class PathDisplay:
             feature_names=path.feature_names,
             alpha=alpha,
             truth=truth,
+            scale=scale,
         )
         return display.plot(ax=ax, max_labels=max_labels)
 
@@ -178,6 +191,7 @@ class PathDisplay:
         *,
         target: int | str | None = None,
         truth: ArrayLike | None = None,
+        standardized: bool = False,
         ax: Axes | None = None,
         max_labels: int = 12,
     ) -> Self:
@@ -192,6 +206,10 @@ class PathDisplay:
             title.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
+        standardized : bool, default=False
+            Whether to draw the effect of one standard deviation of each variable instead of its
+            coefficient: the target's change, in its own units, by which variables in different
+            units can be compared.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
@@ -206,16 +224,28 @@ class PathDisplay:
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from sparsestep import PathDisplay, SparseStepCV
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         >>> model = SparseStepCV(rule="1se").fit(X, y)
         >>> display = PathDisplay.from_estimator(model)
-        >>> sorted(display.feature_names[j] for j in display.lines_)
-        ['bmi', 'bp', 's5']
+        >>> last = display.coefs[:, -1]
+        >>> {display.feature_names[j]: round(float(last[j]), 1) for j in display.lines_}
+        {'s5': 68.5, 'bmi': 5.6, 'bp': 1.1}
+
+        s5 is a logarithm and varies little, so its coefficient is large. By the effects of one
+        standard deviation of each, the three are comparable:
+
+        >>> display = PathDisplay.from_estimator(model, standardized=True)
+        >>> effects = last * display.scale
+        >>> {display.feature_names[j]: round(float(effects[j]), 1) for j in display.lines_}
+        {'s5': 35.7, 'bmi': 24.7, 'bp': 15.4}
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         path, t, title = one_target(estimator, target)
         alpha = float(np.ravel(estimator.alpha_)[t])
-        display = cls.from_path(path, alpha=alpha, truth=truth, ax=ax, max_labels=max_labels)
+        scale = estimator._fitted.fingerprint.deviation_x if standardized else None
+        display = cls.from_path(
+            path, alpha=alpha, truth=truth, scale=scale, ax=ax, max_labels=max_labels
+        )
         if title is not None:
             display.ax_.set_title(plain([title])[0], parse_math=False)
         return display
@@ -251,10 +281,11 @@ class PathDisplay:
 
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
-        alphas, coefs = self.alphas[order], self.coefs[:, order]
+        alphas, coefs = self.alphas[order], self._drawn(self.coefs[:, order].T).T
+        truth = None if self.truth is None else self._drawn(self.truth)
         place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
         chosen = None if self.alpha is None else nearest(alphas, self.alpha)
-        main, others = _ranked(coefs, self.truth, chosen, max_labels)
+        main, others = _ranked(coefs, truth, chosen, max_labels)
         above = alphas > 0
         steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
         x, heights = alphas[above], coefs[:, above]
@@ -288,7 +319,7 @@ class PathDisplay:
             )
         drawing.log_axis(ax, place)
 
-        self.truth_ = [] if self.truth is None else self._mark_truth(ax, self.truth)
+        self.truth_ = [] if truth is None else self._mark_truth(ax, truth)
         self.alpha_line_ = None
         notes = []
         if self.alpha is not None and chosen is not None:
@@ -301,7 +332,7 @@ class PathDisplay:
 
         self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0), place)
         drawing.xlabel(ax, "alpha", notes)
-        ax.set_ylabel("coefficient")
+        ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
         named = [*main, *others]
         self.labels_ = drawing.label_edge(
             ax,
@@ -312,6 +343,10 @@ class PathDisplay:
         make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _drawn(self, values: Array) -> Array:
+        """Coefficients, one column per variable, in the units of the picture."""
+        return values if self.scale is None else values * self.scale
 
     def _mark_truth(self, ax: Axes, truth: Array) -> list[Line2D]:
         """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""
