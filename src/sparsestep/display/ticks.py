@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 _DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 # A stretch of fewer decades has more ticks if they are equally far apart in numbers.
 _SHORT = 0.7
+# From so many decades on, powers of ten are enough.
+_LONG = 3.0
 # Between two labels, in widths of the letter M.
 _APART = 1.2
 # Of more decades, ticks at every digit are a grey bar.
@@ -119,10 +121,8 @@ def _choices(low: float, high: float) -> Iterator[Array]:
     decades = np.log10(high) - np.log10(low)
     if decades < _SHORT:
         yield from _equal(low, high)
-    for digits in _DIGITS:
-        # Beyond this there is no axis wide enough.
-        if decades * len(digits) < 100:
-            yield _at_digits(low, high, digits)
+    for digits in _DIGITS if decades < _LONG else [(1,)]:
+        yield _at_digits(low, high, digits)
     for stride in range(2, int(decades) + 1):
         ticks = _at_digits(low, high, (1,))
         yield ticks[np.rint(np.log10(ticks)) % stride == 0]
