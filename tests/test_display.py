@@ -191,6 +191,17 @@ def test_room_is_made_again_for_what_comes_later(fitted):
     assert not axes[0].get_tightbbox().overlaps(axes[1].get_tightbbox())
 
 
+def test_a_twin_stays_with_its_axes(fitted):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5))
+    display = PathDisplay.from_estimator(fitted, ax=axes[0])
+    before = axes[0].bbox.width
+    twin = display.ax_.twinx()
+    for _ in range(2):
+        figure.canvas.draw()
+        assert_array_equal(twin.bbox.extents, axes[0].bbox.extents)
+        assert axes[0].bbox.width < before
+
+
 def test_room_of_axes_that_somebody_else_places_is_left_alone(fitted):
     _, ax = plt.subplots()
     inset = ax.inset_axes((0.2, 0.2, 0.6, 0.6))

@@ -35,10 +35,15 @@ class _Room:
 
     def __call__(self, ax: _AxesBase, renderer: RendererBase | None) -> Bbox:
         """The place that the grid gives to the axes, less what their surroundings need."""
+        ax = self._ax
         box = ax.get_position(original=True)
         root = ax.get_figure(root=True)
         if root is None or root.get_layout_engine() is not None:
             return box
+        for twin in ax.figure.axes:
+            # What `twinx` adds would stay at the old place.
+            if twin.get_axes_locator() is None and _same_place(twin, ax):
+                twin.set_axes_locator(self)
         around = ax.get_tightbbox(renderer, call_axes_locator=False, for_layout_only=True)
         if around is None:
             return box
@@ -54,6 +59,12 @@ class _Room:
         return Bbox.from_extents(
             box.x0 + wide * left, box.y0 + high * bottom, box.x1 - wide * right, box.y1 - high * top
         )
+
+
+def _same_place(one: _AxesBase, other: _AxesBase) -> bool:
+    """Whether two axes have the same place in the same figure."""
+    mine, theirs = one.get_position(original=True), other.get_position(original=True)
+    return one.figure is other.figure and mine.bounds == theirs.bounds
 
 
 def _cell(ax: _AxesBase, box: Bbox) -> Bbox:
