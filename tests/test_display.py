@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import lasso_path
 from sklearn.model_selection import PredefinedSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -145,9 +148,69 @@ def test_labels_take_room_from_given_axes_without_layout(fitted):
     figure, axes = plt.subplots(1, 2, figsize=(9, 4))
     before = axes[0].get_position().width
     display = PathDisplay.from_estimator(fitted, ax=axes[0])
-    assert axes[0].get_position().width < before
     assert max(box.x1 for box in assert_apart(display)) < axes[1].bbox.x0
+    assert axes[0].get_position().width < before
     assert display.figure_ is figure
+
+
+@pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])
+@pytest.mark.parametrize(("rows", "size"), [(1, (9, 3.5)), (2, (9, 7))])
+def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, size):
+    engine = None if layout == "tight_layout()" else layout
+    figure, axes = plt.subplots(rows, 2, figsize=size, layout=engine, squeeze=False)
+    displays = [
+        PathDisplay.from_estimator(fitted, ax=axes[0, 0]),
+        CVDisplay.from_estimator(fitted, ax=axes[0, 1]),
+    ]
+    if rows == 2:
+        displays += [
+            AnnealingDisplay.from_data(*data, alpha=40.0, ax=axes[1, 0]),
+            PathDisplay.from_path(fitted.path_, ax=axes[1, 1]),
+        ]
+    if layout == "tight_layout()":
+        figure.tight_layout()
+    figure.canvas.draw()
+    around = [display.ax_.get_tightbbox() for display in displays]
+    for one, other in combinations(around, 2):
+        assert not one.overlaps(other)
+    for box in around:
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+    for display in displays:
+        assert display.ax_.bbox.width > 0.15 * figure.bbox.width
+        assert display.ax_.bbox.height > 0.5 * figure.bbox.height / (1 + rows)
+
+
+def test_room_is_made_again_for_what_comes_later(fitted):
+    figure, axes = plt.subplots(2, 1, figsize=(5, 6))
+    for ax in axes:
+        CVDisplay.from_estimator(fitted, ax=ax)
+    figure.canvas.draw()
+    before = axes[1].bbox.height
+    axes[1].set_title("one\ntwo\nthree")
+    figure.subplots_adjust(hspace=0.3)
+    figure.canvas.draw()
+    assert axes[1].bbox.height < before
+    assert not axes[0].get_tightbbox().overlaps(axes[1].get_tightbbox())
+
+
+def test_a_twin_stays_with_its_axes(fitted):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5))
+    display = PathDisplay.from_estimator(fitted, ax=axes[0])
+    before = axes[0].bbox.width
+    twin = display.ax_.twinx()
+    for _ in range(2):
+        figure.canvas.draw()
+        assert_array_equal(twin.bbox.extents, axes[0].bbox.extents)
+        assert axes[0].bbox.width < before
+
+
+def test_room_of_axes_that_somebody_else_places_is_left_alone(fitted):
+    _, ax = plt.subplots()
+    inset = ax.inset_axes((0.2, 0.2, 0.6, 0.6))
+    locator = inset.get_axes_locator()
+    CVDisplay.from_estimator(fitted, ax=inset)
+    assert inset.get_axes_locator() is locator
 
 
 def test_labels_follow_a_zoom(fitted):
@@ -173,6 +236,60 @@ def test_long_names_are_cut_in_the_middle():
     assert text.startswith("first_part") and text.endswith("last_part")
     assert short == "short"
     assert plain(["a\nb", "a b"]) == ["a b", "a b"]
+
+
+# --- ticks ----------------------------------------------------------------------------------------
+
+
+def shown_ticks(ax):
+    """What stands at the ticks of the axis of alpha, from left to right."""
+    ax.figure.canvas.draw()
+    low, high = sorted(ax.get_xlim())
+    texts = {
+        tick.get_loc(): tick.label1.get_text()
+        for tick in [*ax.xaxis.get_major_ticks(), *ax.xaxis.get_minor_ticks()]
+        if low * (1 - 1e-9) <= tick.get_loc() <= high * (1 + 1e-9)
+    }
+    return [texts[at] for at in sorted(texts, reverse=True) if texts[at]]
+
+
+@pytest.mark.parametrize("decades", [0.02, 0.3, 0.8, 1.1, 1.54, 2.0, 3.5, 12.0])
+@pytest.mark.parametrize("width", [2.5, 6.4, 14.0])
+@pytest.mark.parametrize(("largest", "zero"), [(7.0, False), (3.3e6, True)])
+def test_ticks_are_apart_and_say_where_they_are(decades, width, largest, zero):
+    alphas = np.append(np.geomspace(largest, largest / 10**decades, 20), [0.0] * zero)
+    _, ax = plt.subplots(figsize=(width, 3))
+    CVDisplay(alphas=alphas, error=np.arange(len(alphas), dtype=float)).plot(ax=ax)
+    assert len(shown_ticks(ax)) >= 2
+    labels = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
+    labels = [label for label in labels if label.get_text()]
+    for one, other in combinations([label.get_window_extent() for label in labels], 2):
+        assert not one.padded(1.0).overlaps(other)
+    for label in labels:
+        at, value = label.get_position()[0], number(label.get_text())
+        assert value == 0.0 if at < 0.999 * min(alphas[:20]) else np.isclose(value, at)
+
+
+def number(label):
+    """The number that a tick says."""
+    text = label.removeprefix("$\\mathdefault{").removesuffix("}$")
+    factor, power, exponent = text.rpartition("10^")
+    if not power:
+        return float(text)
+    return float(factor.removesuffix("\\times") or 1.0) * 10.0 ** int(exponent.strip("{}"))
+
+
+def test_ticks_follow_a_zoom(fitted):
+    ax = CVDisplay.from_estimator(fitted).ax_
+    ax.set_xlim(2.0, 1.0)
+    assert shown_ticks(ax)[0] == "2" and len(shown_ticks(ax)) > 4
+
+
+def test_counts_on_top_do_not_overlap():
+    display = CVDisplay(
+        alphas=[100.0, 1.01, 1.0], error=[2.0, 1.0, 1.0], n_nonzero=[0, 1999, 2000]
+    ).plot()
+    assert [label.get_text() for label in display.top_.get_xticklabels()] == ["0", "2000"]
 
 
 # --- the path -------------------------------------------------------------------------------------
@@ -262,11 +379,72 @@ def test_with_many_variables_the_prominent_ones_stand_out():
     assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
 
 
-def test_path_leaves_out_alpha_zero(data):
-    path = sparsestep_path(*data, alphas=[2.0, 1.0, 0.0])
+def test_path_draws_alpha_zero_apart_at_the_end(data):
+    path = sparsestep_path(*data, alphas=[200.0, 1.0, 0.0])
     display = PathDisplay.from_path(path, alpha=0.0)
-    assert_array_equal(display.alphas, [2.0, 1.0])
-    assert display.alpha_line_ is None
+    display.figure_.canvas.draw()
+    left, right = display.ax_.get_xlim()
+    assert left == 200.0 and right < 1.0
+    assert shown_ticks(display.ax_)[-1] == "0"
+    (zero,) = set(display.alpha_line_.get_xdata())
+    assert right < zero < 1.0
+    assert zero == display.ax_.get_xticks()[-1] == display.top_.get_xticks()[-1]
+    assert "chosen alpha, 0, 6 of 6 kept" in display.ax_.get_xlabel()
+    for j, line in display.lines_.items():
+        x, y = line.get_data()
+        # Flat around the tick, and not joined to the rest.
+        assert_array_equal(y[-2:], path.coefs[j, -1])
+        assert x[-2] > zero > x[-1] and np.isnan([x[-3], y[-3]]).all()
+        assert x[-2] < np.nanmin(x[:-2])
+
+
+@pytest.mark.parametrize("steps", [True, False])
+@pytest.mark.parametrize("alphas", [[0.0], [5.0, 0.0], [0.0, 0.0, 5.0]])
+def test_path_of_alpha_zero_and_few_others(alphas, steps):
+    coefs = np.tile([[1.0], [0.0]], len(alphas))
+    display = PathDisplay(alphas=alphas, coefs=coefs, alpha=0.0).plot(steps=steps)
+    display.figure_.canvas.draw()
+    assert shown_ticks(display.ax_)[-1] == "0"
+    assert_array_equal(display.lines_[0].get_ydata()[-2:], 1.0)
+
+
+def test_cv_draws_alpha_zero_apart_at_the_end(data):
+    model = SparseStepCV(alphas=[0.0, 1e6, 2e6], cv=3).fit(*data)
+    assert model.alpha_ == 0.0
+    display = CVDisplay.from_estimator(model)
+    display.figure_.canvas.draw()
+    x, mean = display.line_.get_data()
+    assert_array_equal(x[:2], [2e6, 1e6])
+    assert np.isnan([x[2], mean[2]]).all() and x[3] < 1e6
+    assert_array_equal(mean[[0, 1, 3]], model.cv_mean_)
+    assert shown_ticks(display.ax_)[-1] == "0" and display.ax_.get_xticks()[-1] == x[3]
+    mark = display.marks_["min"]
+    assert_array_equal(mark.get_xydata(), [[x[3], mean[3]]])
+    assert "(chosen): alpha = 0, 6 kept" in mark.get_label()
+    assert display.band_.get_paths()[-1].contains_point([x[3], mean[3]])
+    left, right = display.ax_.get_xlim()
+    assert left > x[3] > right
+
+
+def test_effects_of_standard_deviations_do_not_depend_on_units(fitted, data):
+    X, y = data
+    scale = np.array([1e3, 1.0, 1e-4, 7.0, 1.0, 1e5])
+    folds = fitted.cv
+    other = SparseStepCV(fitted.alphas_, cv=folds, rule="1se").fit(X / scale, y)
+    one = PathDisplay.from_estimator(fitted, standardized=True, truth=TRUTH)
+    two = PathDisplay.from_estimator(other, standardized=True, truth=TRUTH * scale)
+    assert list(one.lines_) == list(two.lines_)
+    for j, line in one.lines_.items():
+        assert_allclose(line.get_ydata(), two.lines_[j].get_ydata(), rtol=1e-6)
+        assert_allclose(line.get_ydata()[-1], fitted.path_.coefs[j, -1] * X[:, j].std())
+    heights = [[mark.get_ydata()[0] for mark in display.truth_] for display in (one, two)]
+    assert_allclose(heights[0], heights[1])
+    assert_allclose(np.sort(heights[0]), np.sort((TRUTH * X.std(axis=0))[TRUTH != 0]))
+    assert one.ax_.get_ylabel() == "effect of one standard deviation"
+    assert PathDisplay.from_estimator(fitted).ax_.get_ylabel() == "coefficient"
+    assert_array_equal(one.coefs, fitted.path_.coefs)
+    by_hand = fitted.path_.plot(scale=X.std(axis=0))
+    assert_allclose(by_hand.labels_[0].xy[1], one.labels_[0].xy[1])
 
 
 def test_path_of_one_alpha_and_one_variable():
@@ -289,12 +467,17 @@ def test_path_of_zeros():
     [
         ({"coefs": [[1.0, np.nan]]}, r"coefs must be finite; coefs\[0, 1\] is nan"),
         ({"alphas": [np.inf, 1.0]}, r"alphas must be finite; alphas\[0\] is inf"),
-        ({"alphas": [1.0, 0.0]}, "alphas must be positive"),
-        ({"alphas": [], "coefs": np.ones((1, 0))}, "alphas must be positive"),
+        ({"alphas": [1.0, -1.0]}, "alphas must be numbers from 0 on"),
+        (
+            {"alphas": [], "coefs": np.ones((1, 0))},
+            "numbers from 0 on, at least one",
+        ),
         ({"coefs": [[1.0]]}, r"coefs must have shape \(n_features, 2\)"),
         ({"coefs": np.ones((2, 1, 2))}, "one at a time"),
         ({"feature_names": ["a", "b"]}, "feature_names must be 1 names"),
-        ({"alpha": -1.0}, "alpha must be positive"),
+        ({"alpha": -1.0}, "alpha must be numbers from 0 on"),
+        ({"scale": [1.0, 2.0]}, r"scale must have shape \(1,\)"),
+        ({"scale": [-1.0]}, "scale must be numbers from 0 on"),
         ({"truth": [1.0, 2.0]}, r"truth must have shape \(1,\)"),
         ({"truth": [np.nan]}, "truth must be finite"),
     ],
@@ -392,6 +575,7 @@ def test_cv_of_a_single_split_has_no_band(data):
     assert list(display.marks_) == ["min"]
     assert display.marks_["min"].get_label().startswith("minimum (chosen)")
     assert_array_equal(display.line_.get_ydata(), model.mse_path_[:, 0])
+    assert display.ax_.get_ylabel() == "error on the hold-out split (MSE)"
 
 
 def test_several_targets_are_drawn_one_at_a_time(data):
@@ -450,6 +634,8 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
     left, right = display.ax_.get_xlim()
     assert 1e6 > left > right > 1e-8
     assert_apart(display)
+    assert display.ax_.get_ylabel() == "coefficient (standardized)"
+    assert display.ax_.get_xlabel().startswith("gamma (standardized)\n")
 
 
 def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
@@ -496,6 +682,8 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
     kept = np.flatnonzero(display.coefs[:, -1])
     assert_allclose(display.coefs[kept, -1], np.linalg.lstsq(X[:, kept], y)[0], rtol=1e-6)
     assert_allclose(display.coefs[:, -1], estimator.coef_, rtol=1e-8)
+    assert display.ax_.get_ylabel() == "coefficient"
+    assert display.ax_.get_xlabel().startswith("gamma\n")
 
 
 def test_annealing_takes_names_from_frames(data):
@@ -667,3 +855,19 @@ for name, call in calls.items():
         raise AssertionError(name)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_holds_a_model_is_told_from_it():
+    X, y = load_diabetes(return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), SparseStepCV(10, cv=3)).fit(X, y)
+    with pytest.raises(ValueError, match=r"Pipeline has no path_; give pipe\[-1\], the model"):
+        PathDisplay.from_estimator(pipe)
+
+
+def test_annealing_takes_penalty_factors_by_name():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    named = SparseStep(1e5, penalty_factor={"age": 0.0, "bmi": np.inf}).fit(X, y)
+    in_order = [0.0, 1.0, np.inf, *np.ones(7)]
+    ordered = SparseStep(1e5, penalty_factor=in_order).fit(X, y)
+    drawn = [AnnealingDisplay.from_estimator(model, X, y).coefs for model in (named, ordered)]
+    np.testing.assert_array_equal(*drawn)

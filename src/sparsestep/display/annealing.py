@@ -17,6 +17,7 @@ from sparsestep.display.checks import (
     require_matplotlib,
 )
 from sparsestep.display.labels import plain
+from sparsestep.display.places import places
 from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
 from sparsestep.threads import one_blas_thread
 
@@ -50,6 +51,9 @@ class AnnealingDisplay:
         The coefficients at the end of each gamma. A variable whose last one is zero is dropped.
     feature_names : sequence of str, optional
         Names of the variables, ``x0``, ``x1``, ... by default.
+    standardized : bool, default=False
+        Whether the coefficients, and gamma with them, are those of standardized data: in standard
+        deviations of the target for one of the variable. The axes then say so.
 
     Attributes
     ----------
@@ -91,12 +95,14 @@ class AnnealingDisplay:
         gammas: ArrayLike,
         coefs: ArrayLike,
         feature_names: Sequence[str] | None = None,
+        standardized: bool = False,
     ) -> None:
         self.gammas = positive("gammas", gammas)
         if np.any(np.diff(self.gammas) >= 0):
             raise ValueError("gammas must descend: give them in the order of the computation.")
         self.coefs = one_row_each("coefs", coefs, "gammas", self.gammas)
         self.feature_names = names_or_default(feature_names, len(self.coefs))
+        self.standardized = standardized
 
     @classmethod
     def from_data(
@@ -130,7 +136,8 @@ class AnnealingDisplay:
             Whether to centre the columns and `y`.
         standardize : bool, default=True
             Whether to scale the columns and `y` to unit variance, and alpha with `y`, as the
-            estimators do. The coefficients drawn are then those of the standardized data.
+            estimators do. The coefficients drawn are then those of the standardized data, in
+            which gamma is too: standard deviations of `y` for one of the variable.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
@@ -166,7 +173,12 @@ class AnnealingDisplay:
             with one_blas_thread():
                 final = sparsestep_reference_rows(X, y, alpha, **settings)
         coefs = np.column_stack([*list(steps.values())[:-1], final])
-        display = cls(gammas=list(steps), coefs=coefs, feature_names=feature_names)
+        display = cls(
+            gammas=list(steps),
+            coefs=coefs,
+            feature_names=feature_names,
+            standardized=standardize,
+        )
         return display.plot(ax=ax, max_labels=max_labels)
 
     @classmethod
@@ -244,6 +256,7 @@ class AnnealingDisplay:
         from matplotlib.collections import LineCollection
 
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = drawing.own_axes() if ax is None else ax
         last = self.coefs[:, -1]
@@ -275,7 +288,7 @@ class AnnealingDisplay:
                 marker="o" if len(self.gammas) == 1 else None,
             )
         first, final = self._eventful()
-        drawing.log_axis(ax, self.gammas[first], self.gammas[final])
+        drawing.log_axis(ax, places(self.gammas[[first, final]]))
         largest = np.abs(self.coefs).max() or 1.0
         bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
         ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))
@@ -287,8 +300,9 @@ class AnnealingDisplay:
         notes = ["shaded: |coefficient| < gamma"]
         if unnamed:
             notes.append(f"thin: {len(unnamed)} more kept")
-        drawing.xlabel(ax, "gamma", notes)
-        ax.set_ylabel("coefficient")
+        units = " (standardized)" if self.standardized else ""
+        drawing.xlabel(ax, f"gamma{units}", notes)
+        ax.set_ylabel(f"coefficient{units}")
         self.labels_ = drawing.label_edge(
             ax,
             [*last[named], *([0.0] if len(dropped) else [])],
@@ -301,6 +315,7 @@ class AnnealingDisplay:
                 *([drawing.GREY] if len(dropped) else []),
             ],
         )
+        make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -14,6 +14,7 @@ __all__ = [
     "fitted",
     "names_or_default",
     "nearest",
+    "not_negative",
     "one_row_each",
     "one_target",
     "positive",
@@ -85,6 +86,15 @@ def positive(parameter: str, values: ArrayLike) -> Array:
     return array
 
 
+def not_negative(parameter: str, values: ArrayLike) -> Array:
+    """Numbers from zero on, at least one, in one dimension."""
+    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    array = finite(parameter, array, (array.size,))
+    if array.size == 0 or np.any(array < 0):
+        raise ValueError(f"{parameter} must be numbers from 0 on, at least one; got {values!r}.")
+    return array
+
+
 def one_row_each(parameter: str, values: ArrayLike, along: str, grid: Array) -> Array:
     """One row of finite numbers per variable, one column per point of the grid."""
     array = np.asarray(values, dtype=np.float64)
@@ -109,5 +119,8 @@ def names_or_default(feature_names: Sequence[str] | None, count: int) -> list[st
 
 
 def nearest(alphas: Array, alpha: float) -> int:
-    """Index of the grid point nearest to alpha on the logarithmic axis."""
-    return int(np.abs(np.log(alphas) - np.log(alpha)).argmin())
+    """Index of the grid point nearest to alpha on the logarithmic axis, which zero ends."""
+    if alpha == 0:
+        return int(alphas.argmin())
+    with np.errstate(divide="ignore"):
+        return int(np.abs(np.log(alphas) - np.log(alpha)).argmin())

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from sparsestep.display.checks import (
     finite,
     nearest,
+    not_negative,
     one_target,
-    positive,
     require_matplotlib,
 )
 from sparsestep.display.labels import plain
+from sparsestep.display.places import places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +31,13 @@ class CVDisplay:
     """Cross-validation error, or an information criterion, along alpha.
 
     The mean error with a band of one standard error to either side; the minimum and the
-    one-standard-error choice are marked. The axis of alpha falls from left to right, as in
-    :class:`PathDisplay`.
+    one-standard-error choice are marked. The axis of alpha falls from left to right, and alpha = 0
+    stands apart at its end, as in :class:`PathDisplay`.
 
     Parameters
     ----------
     alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, positive, in any order.
+        Strengths of the penalty, from 0 on, in any order.
     error : array_like of shape (n_alphas,)
         Mean error, or value of the criterion, at each alpha.
     se : array_like of shape (n_alphas,), optional
@@ -103,7 +104,7 @@ class CVDisplay:
         alpha: float | None = None,
         name: str = "cross-validation error",
     ) -> None:
-        self.alphas = positive("alphas", alphas)
+        self.alphas = not_negative("alphas", alphas)
         shape = self.alphas.shape
         self.error = finite("error", error, shape)
         self.se = None if se is None else finite("se", se, shape)
@@ -111,7 +112,7 @@ class CVDisplay:
             None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
         )
         self.alpha_min, self.alpha_1se, self.alpha = (
-            None if value is None else float(positive(parameter, [value])[0])
+            None if value is None else float(not_negative(parameter, [value])[0])
             for parameter, value in [
                 ("alpha_min", alpha_min),
                 ("alpha_1se", alpha_1se),
@@ -153,28 +154,22 @@ class CVDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         path, t, title = one_target(estimator, target)
-        alphas = np.asarray(path.alphas)
         chosen: dict[str, Any] = {"alpha": estimator.alpha_}
         se = None
         if hasattr(estimator, "cv_mean_"):
             error, name = np.atleast_2d(estimator.cv_mean_)[t], "cross-validation error (MSE)"
             chosen["alpha_min"] = estimator.alpha_min_
-            # A single split has no standard error.
             if np.isfinite(estimator.cv_se_).all():
                 se = np.atleast_2d(estimator.cv_se_)[t]
                 chosen["alpha_1se"] = estimator.alpha_1se_
+            else:  # a single split has no standard error
+                name = "error on the hold-out split (MSE)"
         else:
             error = np.atleast_2d(estimator.criterion_path_)[t]
             name = estimator.criterion.upper()
         chosen = {key: float(np.ravel(value)[t]) for key, value in chosen.items()}
-        drawn = alphas != 0
         display = cls(
-            alphas=alphas[drawn],
-            error=error[drawn],
-            se=None if se is None else se[drawn],
-            n_nonzero=np.asarray(path.n_nonzero)[drawn],
-            name=name,
-            **{key: value for key, value in chosen.items() if value != 0},
+            alphas=path.alphas, error=error, se=se, n_nonzero=path.n_nonzero, name=name, **chosen
         ).plot(ax=ax)
         if title is not None:
             display.ax_.set_title(plain([title])[0], parse_math=False)
@@ -195,29 +190,40 @@ class CVDisplay:
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
         alphas, error = self.alphas[order], self.error[order]
         blue, orange = drawing.CYCLE[0][0], drawing.CYCLE[1][0]
 
-        (self.line_,) = ax.plot(alphas, error, ".-", color=blue, linewidth=1.4, markersize=4)
+        marked = [value for _, _, value in self._choices()]
+        place = places(np.concatenate([alphas, marked]))
+
+        above = alphas > 0
+        se = np.zeros_like(error) if self.se is None else self.se[order]
+        rows = np.vstack([error, error - se, error + se])
+        x, (mean, _, _) = place.broken(alphas[above], rows[:, above], rows[:, ~above], wide=False)
+        (self.line_,) = ax.plot(x, mean, ".-", color=blue, linewidth=1.4, markersize=4)
         self.band_ = None
         if self.se is not None:
-            se = self.se[order]
-            self.band_ = ax.fill_between(
-                alphas, error - se, error + se, color=blue, alpha=0.18, linewidth=0, zorder=1
+            x, (_, low, high) = place.broken(
+                alphas[above], rows[:, above], rows[:, ~above], wide=True
             )
-        drawing.log_axis(ax, alphas[0], alphas[-1])
+            self.band_ = ax.fill_between(
+                x, low, high, color=blue, alpha=0.18, linewidth=0, zorder=1
+            )
+        drawing.log_axis(ax, place)
 
         self.marks_ = {}
         for key, label, alpha in self._choices():
             at = nearest(alphas, alpha)
             kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
             style = ":" if key == "1se" else "--"
-            ax.axvline(alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
+            (at_alpha,) = place.at(np.array([alpha]))
+            ax.axvline(at_alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
             (self.marks_[key],) = ax.plot(
-                [alpha],
+                [at_alpha],
                 [error[at]],
                 color=drawing.GREY,
                 linestyle=style,
@@ -234,7 +240,7 @@ class CVDisplay:
         if self.se is not None and self.alpha_min is not None and self.alpha_1se is not None:
             at = nearest(alphas, self.alpha_min)
             (self.bound_,) = ax.plot(
-                [self.alpha_1se, self.alpha_min],
+                place.at(np.array([self.alpha_1se, self.alpha_min])),
                 [error[at] + self.se[order][at]] * 2,
                 color=drawing.GREY,
                 linewidth=0.8,
@@ -245,9 +251,10 @@ class CVDisplay:
 
         self.top_ = None
         if self.n_nonzero is not None:
-            self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order])
+            self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order], place)
         ax.set_xlabel("alpha")
         ax.set_ylabel(self.name)
+        make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -4,6 +4,7 @@ This module imports matplotlib; the displays import it when they draw, not befor
 """
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,11 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.axes._secondary_axes import SecondaryAxis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.legend import Legend
+from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from sparsestep.display.labels import spread
+from sparsestep.display.places import Places
+from sparsestep.display.ticks import LogLabels, LogTicks, MinorLogTicks
 
 __all__ = [
     "CYCLE",
@@ -40,6 +44,11 @@ GREY = "#767676"
 PALE = "#C8C8C8"
 
 _LEADER = 16.0  # points from the edge to a label
+# The mark of a broken axis.
+_STROKES = Path(
+    [(-0.7, -1.0), (0.0, 1.0), (0.0, -1.0), (0.7, 1.0)],
+    [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO],
+)
 
 
 def own_axes() -> Axes:
@@ -55,29 +64,78 @@ def cycled(count: int) -> list[tuple[str, Any]]:
 
 def legend(ax: Axes) -> Legend:
     """A legend in the emptiest corner."""
-    return ax.legend(loc="best", fontsize="small", framealpha=0.85, edgecolor="none")
+    return ax.legend(
+        loc="best",
+        fontsize="small",
+        framealpha=0.85,
+        edgecolor="none",
+        handlelength=1.5,
+        handletextpad=0.6,
+        borderaxespad=0.3,
+    )
 
 
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The axis and, below it, what is marked: a legend would cover lines."""
-    ax.set_xlabel("\n".join([name, *notes]))
+    points = ax.get_window_extent().width * 72.0 / ax.figure.dpi
+    # A letter is about half as wide as the font is high, and a line may stand out a little.
+    letters = max(int(1.1 * points / (0.5 * float(ax.xaxis.label.get_fontsize()))), 20)
+    ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
 
 
-def log_axis(ax: Axes, left: float, right: float) -> None:
-    """Logarithmic x axis from `left` to `right`; a decade around them if they are one point."""
-    if left == right:
-        left, right = left * np.sqrt(10.0), right / np.sqrt(10.0)
+def _lines(note: str, longest: int) -> list[str]:
+    """A note on as few lines as it needs, of about the same length."""
+    count = -(-len(note) // longest)
+    return wrap(note, min(len(note) // count + 6, longest))
+
+
+def log_axis(ax: Axes, place: Places) -> None:
+    """Logarithmic x axis with ticks that can be read, broken before the place of zero."""
     ax.set_xscale("log")
-    ax.set_xlim(left, right)
+    ax.set_xlim(place.left, place.right)
+    # A zoom may show what is below the least alpha, unless zero stands there.
+    least = 0.0 if place.zero is None else place.least
+    ax.xaxis.set_major_locator(LogTicks(place.zero, least))
+    ax.xaxis.set_major_formatter(LogLabels(place.zero))
+    ax.xaxis.set_minor_locator(MinorLogTicks(least))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    if place.break_at is not None:
+        _break_mark(ax, place.break_at)
 
 
-def count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp]) -> SecondaryAxis:
+def _break_mark(ax: Axes, at: float) -> None:
+    """Two strokes through the lower edge, and nothing of the edge between them."""
+    for marker, colour, size in [("s", ax.get_facecolor(), 4.0), (_STROKES, "black", 9.0)]:
+        ax.plot(
+            [at],
+            [0.0],
+            transform=ax.get_xaxis_transform(),
+            marker=marker,
+            markersize=size,
+            markeredgecolor=colour,
+            markerfacecolor=colour,
+            markeredgewidth=1.0,
+            linestyle="none",
+            clip_on=False,
+            zorder=5,
+        )
+
+
+def count_axis(
+    ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp], place: Places
+) -> SecondaryAxis:
     """Axis on top that shows at a few of the descending `alphas` how many variables are kept."""
-    logs = np.log(alphas)
+    at = place.at(alphas)
+    logs = np.log(at)
     wanted = np.linspace(logs[0], logs[-1], 7)
     shown = np.unique(np.abs(logs[:, np.newaxis] - wanted).argmin(axis=0))
+    # The last is where the names stand, or zero: what is too near to it goes, and so on leftwards.
+    kept = [int(shown[-1])]
+    for index in shown[-2::-1]:
+        if logs[index] - logs[kept[-1]] >= 0.06 * (np.log(place.left) - np.log(place.right)):
+            kept.append(int(index))
     top = ax.secondary_xaxis("top")
-    top.set_xticks(alphas[shown], [str(count) for count in counts[shown]])
+    top.set_xticks(at[kept[::-1]], [str(counts[index]) for index in kept[::-1]])
     top.xaxis.set_minor_locator(NullLocator())
     top.set_xlabel("variables kept")
     return top
@@ -86,10 +144,7 @@ def count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp]) 
 def label_edge(
     ax: Axes, values: Sequence[float], names: Sequence[str], colours: Sequence[str]
 ) -> list[Annotation]:
-    """Names beside the right edge at the heights `values`, the most important first.
-
-    In a figure without a layout engine the room is taken from the axes, as a colour bar does.
-    """
+    """Names beside the right edge at the heights `values`, the most important first."""
     labels = []
     for value, name, colour in zip(values, names, colours, strict=True):
         label = ax.annotate(
@@ -118,7 +173,6 @@ def label_edge(
         labels.append(label)
     if labels:
         ax.add_artist(_KeepApart(labels))
-        _take_room(ax, labels)
     return labels
 
 
@@ -154,16 +208,3 @@ class _KeepApart(Artist):
         for index, position in zip(seen, spread(anchors[seen], gap, low, high), strict=True):
             self._labels[index].set_visible(True)
             self._labels[index].xyann = (_LEADER, (position - anchors[index]) * points)
-
-
-def _take_room(ax: Axes, labels: list[Annotation]) -> None:
-    """Narrow the axes by the widest label and its leader, but never below half."""
-    figure = ax.get_figure(root=True)
-    if figure is None or figure.get_layout_engine() or ax.get_axes_locator() is not None:
-        return
-    widest = max(Text.get_window_extent(label).width for label in labels)
-    needed = (widest + _LEADER * figure.dpi / 72.0) / figure.bbox.width
-    box = ax.get_position()
-    ax.set_position((box.x0, box.y0, max(box.width - needed, 0.5 * box.width), box.height))
-    # set_position takes the axes out of any later layout; a user who asks for one means it.
-    ax.set_in_layout(True)

@@ -13,12 +13,13 @@ from sparsestep.display.checks import (
     finite,
     names_or_default,
     nearest,
+    not_negative,
     one_row_each,
     one_target,
-    positive,
     require_matplotlib,
 )
 from sparsestep.display.labels import plain
+from sparsestep.display.places import places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ class PathDisplay:
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
     lasso paths: the sparse models are at the left, and variables enter on the way to the right,
-    where their names stand.
+    where their names stand. alpha = 0 stands apart at the right end, behind a break of the axis.
 
     In colour, with a name: with `alpha` or `truth`, the variables kept at `alpha` and those that
     are truly nonzero; without, those with the largest coefficients on average along the path. The
@@ -45,7 +46,7 @@ class PathDisplay:
     Parameters
     ----------
     alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, positive, in any order.
+        Strengths of the penalty, from 0 on, in any order.
     coefs : array_like of shape (n_features, n_alphas)
         The coefficients at each alpha: those of a :class:`Path`, or what scikit-learn's
         ``lasso_path`` and ``enet_path`` return.
@@ -55,6 +56,9 @@ class PathDisplay:
         The chosen alpha, marked by a vertical line.
     truth : array_like of shape (n_features,), optional
         True coefficients, if they are known, marked at the right edge and by dotted lines.
+    scale : array_like of shape (n_features,), optional
+        Standard deviations of the variables, from 0 on. Drawn is then the effect of one standard
+        deviation, ``coefs * scale``, by which variables in different units can be compared.
 
     Attributes
     ----------
@@ -114,12 +118,16 @@ class PathDisplay:
         feature_names: Sequence[str] | None = None,
         alpha: float | None = None,
         truth: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
     ) -> None:
-        self.alphas = positive("alphas", alphas)
+        self.alphas = not_negative("alphas", alphas)
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
         self.feature_names = names_or_default(feature_names, len(self.coefs))
-        self.alpha = None if alpha is None else float(positive("alpha", [alpha])[0])
+        self.alpha = None if alpha is None else float(not_negative("alpha", [alpha])[0])
         self.truth = None if truth is None else finite("truth", truth, (len(self.coefs),))
+        self.scale = None
+        if scale is not None:
+            self.scale = finite("scale", not_negative("scale", scale), (len(self.coefs),))
 
     @classmethod
     def from_path(
@@ -128,10 +136,11 @@ class PathDisplay:
         *,
         alpha: float | None = None,
         truth: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
         ax: Axes | None = None,
         max_labels: int = 12,
     ) -> Self:
-        """Draw a :class:`Path`. A logarithmic axis has no place for alpha = 0: it is left out.
+        """Draw a :class:`Path`.
 
         Parameters
         ----------
@@ -141,6 +150,8 @@ class PathDisplay:
             The chosen alpha.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
+        scale : array_like of shape (n_features,), optional
+            Standard deviations of the variables, to draw the effect of one of each.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
@@ -158,17 +169,18 @@ class PathDisplay:
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
         >>> path = sparsestep_path(X, X @ [3.0, -1.0, 0.0], alphas=[100.0, 10.0, 0.0])
         >>> PathDisplay.from_path(path).alphas
-        array([100.,  10.])
+        array([100.,  10.,   0.])
+        >>> PathDisplay.from_path(path, scale=X.std(axis=0)).ax_.get_ylabel()
+        'effect of one standard deviation'
         """
         require_matplotlib(f"{cls.__name__}.from_path")
-        alphas, coefs = np.asarray(path.alphas), np.asarray(path.coefs)
-        drawn = alphas != 0
         display = cls(
-            alphas=alphas[drawn],
-            coefs=coefs[..., drawn],
+            alphas=path.alphas,
+            coefs=path.coefs,
             feature_names=path.feature_names,
-            alpha=alpha if alpha != 0 else None,
+            alpha=alpha,
             truth=truth,
+            scale=scale,
         )
         return display.plot(ax=ax, max_labels=max_labels)
 
@@ -179,6 +191,7 @@ class PathDisplay:
         *,
         target: int | str | None = None,
         truth: ArrayLike | None = None,
+        standardized: bool = False,
         ax: Axes | None = None,
         max_labels: int = 12,
     ) -> Self:
@@ -193,6 +206,10 @@ class PathDisplay:
             title.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
+        standardized : bool, default=False
+            Whether to draw the effect of one standard deviation of each variable instead of its
+            coefficient: the target's change, in its own units, by which variables in different
+            units can be compared.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
@@ -207,16 +224,28 @@ class PathDisplay:
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from sparsestep import PathDisplay, SparseStepCV
-        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         >>> model = SparseStepCV(rule="1se").fit(X, y)
         >>> display = PathDisplay.from_estimator(model)
-        >>> sorted(display.feature_names[j] for j in display.lines_)
-        ['bmi', 'bp', 's5']
+        >>> last = display.coefs[:, -1]
+        >>> {display.feature_names[j]: round(float(last[j]), 1) for j in display.lines_}
+        {'s5': 68.5, 'bmi': 5.6, 'bp': 1.1}
+
+        s5 is a logarithm and varies little, so its coefficient is large. By the effects of one
+        standard deviation of each, the three are comparable:
+
+        >>> display = PathDisplay.from_estimator(model, standardized=True)
+        >>> effects = last * display.scale
+        >>> {display.feature_names[j]: round(float(effects[j]), 1) for j in display.lines_}
+        {'s5': 35.7, 'bmi': 24.7, 'bp': 15.4}
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         path, t, title = one_target(estimator, target)
         alpha = float(np.ravel(estimator.alpha_)[t])
-        display = cls.from_path(path, alpha=alpha, truth=truth, ax=ax, max_labels=max_labels)
+        scale = estimator._fitted.fingerprint.deviation_x if standardized else None
+        display = cls.from_path(
+            path, alpha=alpha, truth=truth, scale=scale, ax=ax, max_labels=max_labels
+        )
         if title is not None:
             display.ax_.set_title(plain([title])[0], parse_math=False)
         return display
@@ -229,8 +258,8 @@ class PathDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes: a figure
-            with ``layout="constrained"`` makes room for them, otherwise the axes become narrower.
+            Where to draw; a new figure by default. Names stand to the right of the axes: a layout
+            engine makes room for them, and without one the axes become smaller.
         max_labels : int, default=12
             At most so many variables are named.
         steps : bool, optional
@@ -248,15 +277,21 @@ class PathDisplay:
         from matplotlib.collections import LineCollection
 
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
-        alphas, coefs = self.alphas[order], self.coefs[:, order]
+        alphas, coefs = self.alphas[order], self._drawn(self.coefs[:, order].T).T
+        truth = None if self.truth is None else self._drawn(self.truth)
+        place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
         chosen = None if self.alpha is None else nearest(alphas, self.alpha)
-        main, others = self._ranked(coefs, chosen, max_labels)
-        steps = _piecewise_constant(coefs) if steps is None else steps
-        x, heights = _step_vertices(alphas, coefs) if steps else (alphas, coefs)
-        heights = _without_zeros(heights)
+        main, others = _ranked(coefs, truth, chosen, max_labels)
+        above = alphas > 0
+        steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
+        x, heights = alphas[above], coefs[:, above]
+        x, heights = _step_vertices(x, heights) if steps else (x, heights)
+        at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
+        x, heights = place.broken(x, _without_zeros(heights), at_zero, wide=True)
 
         ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
         self.muted_ = None
@@ -278,24 +313,26 @@ class PathDisplay:
                 color=colour,
                 linestyle=style,
                 linewidth=1.6,
-                marker="o" if len(alphas) == 1 else None,
+                marker="o" if np.count_nonzero(above) == 1 else None,
+                markevery=[0],
                 solid_joinstyle="miter",
             )
-        drawing.log_axis(ax, alphas[0], alphas[-1])
+        drawing.log_axis(ax, place)
 
-        self.truth_ = [] if self.truth is None else self._mark_truth(ax)
+        self.truth_ = [] if truth is None else self._mark_truth(ax, truth)
         self.alpha_line_ = None
         notes = []
         if self.alpha is not None and chosen is not None:
             kept = np.count_nonzero(coefs[:, chosen])
             notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
-            self.alpha_line_ = ax.axvline(self.alpha, color=drawing.GREY, linewidth=1.0, zorder=1.8)
+            (at,) = place.at(np.array([self.alpha]))
+            self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
 
-        self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0))
+        self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0), place)
         drawing.xlabel(ax, "alpha", notes)
-        ax.set_ylabel("coefficient")
+        ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
         named = [*main, *others]
         self.labels_ = drawing.label_edge(
             ax,
@@ -303,33 +340,19 @@ class PathDisplay:
             plain(self.feature_names[j] for j in named),
             [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
         )
+        make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _ranked(
-        self, coefs: Array, chosen: int | None, max_labels: int
-    ) -> tuple[list[int], list[int]]:
-        """Variables in colour, most important first, and those named in grey."""
-        size = np.abs(coefs).mean(axis=1)
-        true = np.zeros_like(size) if self.truth is None else np.abs(self.truth)
-        kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
-        ranking = np.lexsort([-size, ~kept, -true])
-        ever = size > 0
-        if chosen is None and self.truth is None:
-            main = ranking[ever[ranking]]
-        else:
-            main = ranking[(kept | (true > 0))[ranking]]
-        main = main[:max_labels]
-        all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
-        others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
-        return [int(j) for j in main], [int(j) for j in others]
+    def _drawn(self, values: Array) -> Array:
+        """Coefficients, one column per variable, in the units of the picture."""
+        return values if self.scale is None else values * self.scale
 
-    def _mark_truth(self, ax: Axes) -> list[Line2D]:
+    def _mark_truth(self, ax: Axes, truth: Array) -> list[Line2D]:
         """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""
-        assert self.truth is not None
         marks: list[Line2D] = []
         for j, line in self.lines_.items():
-            value = self.truth[j]
+            value = truth[j]
             if value == 0:
                 continue
             colour = line.get_color()
@@ -344,6 +367,25 @@ class PathDisplay:
                 clip_on=False,
             )
         return marks
+
+
+def _ranked(
+    coefs: Array, truth: Array | None, chosen: int | None, max_labels: int
+) -> tuple[list[int], list[int]]:
+    """Variables in colour, most important first, and those named in grey."""
+    size = np.abs(coefs).mean(axis=1)
+    true = np.zeros_like(size) if truth is None else np.abs(truth)
+    kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
+    ranking = np.lexsort([-size, ~kept, -true])
+    ever = size > 0
+    if chosen is None and truth is None:
+        main = ranking[ever[ranking]]
+    else:
+        main = ranking[(kept | (true > 0))[ranking]]
+    main = main[:max_labels]
+    all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
+    others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
+    return [int(j) for j in main], [int(j) for j in others]
 
 
 def _piecewise_constant(coefs: Array) -> bool:

@@ -165,6 +165,7 @@ class PenaltyDisplay:
     def _curves(self, panel: int, title: str, b: Array, curves: dict[str, Array]) -> None:
         """One panel of penalties as functions of a coefficient."""
         from sparsestep.display import drawing
+        from sparsestep.display.room import make_room
 
         ax = self.axes_[panel]
         colours = [colour for colour, _ in drawing.cycled(len(curves))]
@@ -177,6 +178,7 @@ class PenaltyDisplay:
         ax.set_ylim(bottom=0.0)
         ax.axvline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
         drawing.label_edge(ax, [values[-1] for values in curves.values()], [*curves], colours)
+        make_room(ax)
 
     def _plot_majorizer(self) -> None:
         """The penalty, and its majorizers with the points at which they touch it."""
