@@ -424,10 +424,14 @@ def test_all_commands_read_european_files(data, tmp_path):
     table.to_csv(other / "t.csv", sep=";", decimal=",", encoding="cp1252", index=False)
     for command in commands:
         done = run(other, *command, "--encoding", "cp1252")
-        assert done.stdout == run(plain, *command).stdout
+        assert "Note: The comma is read as the decimal mark; --decimal . says" in done.stderr
+        told = run(plain, *command)
+        assert done.stdout == told.stdout
+        assert "decimal" not in told.stderr
     assert (other / "p.csv").read_text() == (plain / "p.csv").read_text()
     table.to_csv(other / "t.csv", sep=":", decimal=",", index=False)
     done = run(other, *commands[0], "--separator", ":", "--decimal", ",")
+    assert "decimal" not in done.stderr
     assert done.stdout == run(plain, *commands[0]).stdout
 
 
@@ -547,6 +551,17 @@ REFUSED = {
     # files
     "missing file": (nothing, ["fit", "none.csv", "-t", "y"], "no file or folder none.csv"),
     "empty file": (csv(""), BAD, "bad.csv cannot be read: .*Empty CSV"),
+    "thousands": (
+        csv("a;y\n1,775;2\n1,500;3\n"),
+        BAD,
+        "'a' of bad.csv holds '1,775' .*; give the decimal mark by --decimal, or write numbers "
+        "without separators of thousands, or leave it out with --drop a",
+    ),
+    "thousands to predict": (
+        csv("size;rooms\n1,775;2\n1,500;3\n"),
+        [*PREDICT, "bad.csv", *OUT],
+        "'size' of bad.csv holds '1,775' .*without separators of thousands.$",
+    ),
     "no rows": (csv("a,b,y\n"), BAD, "bad.csv has no rows"),
     "one row": (csv("a,b,y\n1,2,3\n"), [*BAD, "--criterion", "bic"], "at least 2 rows"),
     "long name": (

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sparsestep import read_moments
-from sparsestep.sources import CsvFormat, read_categories
+from sparsestep.sources import CsvFormat, NotNumbersError, read_categories
 from sparsestep.sources.csv_format import separator_in
 
 
@@ -70,6 +70,46 @@ def test_files_of_a_folder_share_their_habits(tmp_path):
     numbers.to_csv(tmp_path / "c.csv", sep="|", index=False)
     with pytest.raises(ValueError, match=r"a\.csv .* by ';' and .*c\.csv by '\|'; give the sep"):
         read_moments(tmp_path, "y")
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_commas_that_may_be_of_thousands_are_not_guessed_at(separator, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = ["income,y", "1|775,5", "904,3", "12|500,7"]
+    path.write_text("\n".join(rows).replace(",", separator).replace("|", ","))
+    message = (
+        r"'income' of .*t\.csv holds '1,775' in row 0 .* thousands, or with a decimal comma; give "
+        "the decimal mark, or write numbers without separators of thousands"
+    )
+    for refused in (read_moments, lambda path, target: read_categories(path)):
+        with pytest.raises(NotNumbersError, match=message):
+            refused(path, "y")
+    said = read_moments(path, "y", csv=CsvFormat(decimal=","))
+    assert said.mean_x[0] == pytest.approx((1.775 + 904 + 12.5) / 3)
+    with pytest.raises(NotNumbersError, match="of thousands; write such numbers without them"):
+        read_moments(path, "y", csv=CsvFormat(decimal="."))
+
+
+@pytest.mark.parametrize("other", ["0,346", "2,5", "1775,125", ",250"])
+def test_one_decimal_comma_tells_of_all_others(other, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a;b;y\n1,775;{other};1\n1,250;3;2\n")
+    assert read_moments(path, "y").mean_x[0] == pytest.approx((1.775 + 1.25) / 2)
+
+
+def test_quoted_thousands_are_not_taken_for_decimals(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,y\n"42,386",1\n5,2\n"1,234,567.5",3\n')
+    message = "'42,386' in row 0 .*separators of thousands; write such numbers without them, or"
+    with pytest.raises(NotNumbersError, match=message):
+        read_moments(path, "y")
+
+
+def test_the_value_that_is_no_number_is_named_beside_decimal_commas(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n1,5;1\n2,25;2\n?;3\n")
+    with pytest.raises(NotNumbersError, match=r"holds '[?]' in row 2 .*; correct it"):
+        read_moments(path, "y", csv=CsvFormat(decimal=","))
 
 
 @pytest.mark.parametrize(

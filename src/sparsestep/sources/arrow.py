@@ -27,7 +27,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from sparsestep.moments import Moments
-from sparsestep.sources.almost_numbers import AlmostNumbers
+from sparsestep.sources.almost_numbers import AlmostNumbers, show_decimal_commas
 from sparsestep.sources.blocks import (
     BLOCK_BYTES,
     Load,
@@ -188,10 +188,10 @@ class _Stream:
     """A table or stream of batches of any library that speaks Arrow; read once."""
 
     where = "the table"
+    csv: CsvFormat | None = None
 
     def __init__(self, source: Any) -> None:
         self._rows = getattr(source, "num_rows", None)
-        self._source = source
         reader = isinstance(source, pa.RecordBatchReader)
         self._reader = source if reader else pa.RecordBatchReader.from_stream(source)
         self.names = self._reader.schema.names
@@ -225,6 +225,7 @@ class _Pandas:
 
     where = "the frame"
     index: Collection[str] = ()
+    csv: CsvFormat | None = None
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -256,6 +257,8 @@ class _Pandas:
 
 class _Dataset:
     """A pyarrow Dataset, read as it is."""
+
+    csv: CsvFormat | None = None
 
     def __init__(self, dataset: Any, where: str = "the dataset") -> None:
         self._dataset = dataset
@@ -415,17 +418,18 @@ class _Files(_Dataset):
             # A batch in such a file can be as large as the file; mapped, it needs no memory.
             system = pa.fs.LocalFileSystem(use_mmap=True)
         self._files, self._system, self._base = files, system, base
-        self._csv = csv or CsvFormat()
-        if self._csv != CsvFormat() and not self._lines:
+        if csv not in (None, CsvFormat()) and not self._lines:
             raise ValueError(
                 f"Separator, decimal mark and encoding are for CSV files; {files[0]} is none."
             )
+        self._csv = csv or CsvFormat()
         with ThreadPoolExecutor(MOST_THREADS) as pool:
             if self._lines:
                 self._find_separator(pool)
             self._headers = list(pool.map(self._header, files))
             if self._lines:
                 self._find_decimal(pool)
+                self.csv = self._csv
         # pyarrow would read the first header once more, if not to find the columns of folders.
         known = self._headers[0].schema if base is None else None
         dataset = self._make(self._plain_format(), known)
@@ -495,13 +499,17 @@ class _Files(_Dataset):
         text = self._columns_of_text(self._headers)
         if self._csv.decimal is not None or self._csv.separator == "," or not text:
             return
-        self._csv = replace(self._csv, decimal=",")
+        given = self._csv
+        self._csv = replace(given, decimal=",")
         headers = list(pool.map(self._header, self._files))
+        still = self._columns_of_text(headers)
         # A column that is text only by the comma holds numbers with a point.
-        if self._columns_of_text(headers) < text:
+        if still < text and any(
+            show_decimal_commas(self._first_texts(path, name)) for path, name in text - still
+        ):
             self._headers = headers
         else:
-            self._csv = replace(self._csv, decimal=".")
+            self._csv = given
 
     def _columns_of_text(self, headers: Sequence["_Header"]) -> set[tuple[str, str]]:
         """Files and names of their columns of text."""
@@ -578,14 +586,18 @@ class _Files(_Dataset):
 
         It is in the first batch, from which pyarrow takes the types of the columns.
         """
+        texts = self._first_texts(path, name)
+        numbers = AlmostNumbers(self._csv)
+        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
+        numbers.check(name, path)
+
+    def _first_texts(self, path: str, name: str) -> Any:
+        """A column of the first batch of a CSV file, as text."""
         form = self._plain_format({name: pa.string()})
         alone = ds.dataset([path], format=form, filesystem=self._system)
         # A row takes a byte at least, so that no batch is cut in two.
         batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
-        texts = batch.column(0)
-        numbers = AlmostNumbers()
-        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
-        numbers.check(name, path)
+        return batch.column(0)
 
     def count(self) -> int | None:
         """Number of rows, if the headers tell."""

@@ -37,7 +37,7 @@ class CsvFormat:
 
     decimal: Literal[".", ","] | None = None
     """The decimal mark in a CSV file. If not given: the point, or the comma where that is not the
-    separator and columns of text become numbers by it."""
+    separator and columns of text become numbers by it, unless it may separate thousands in all."""
 
     encoding: str = "utf-8"
     "The encoding of a CSV file, such as cp1252."
