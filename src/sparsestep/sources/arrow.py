@@ -49,7 +49,7 @@ from sparsestep.sources.one_hot import Batches, Rows, one_hot
 from sparsestep.sources.progress import rows_read
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["moments_of", "open_rows"]
+__all__ = ["local_files", "moments_of", "open_rows"]
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
 # ones than this are read in slices, as all large files at hand are.
@@ -363,6 +363,12 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
     if not all(system.equals(systems[0]) for system in systems):
         raise ValueError("All files of one source must be on the same file system.")
     return files, systems[0], base
+
+
+def local_files(paths: Sequence[str]) -> list[str]:
+    """The files on this machine behind paths, globs and folders."""
+    near = [path for path in paths if "://" not in path or path.startswith("file://")]
+    return _find(near)[0] if near else []
 
 
 def _info(system: Any, wanted: Any, path: str) -> Any:
