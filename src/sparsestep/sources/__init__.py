@@ -77,10 +77,10 @@ def read_moments(
     ----------
     source : path, list of paths, or table
         A Parquet, CSV (also ``.tsv``, and compressed) or Arrow IPC file; a glob; a folder, read
-        with all below it, in which folders named ``key=value`` give columns; a list of these; an
-        address such as ``s3://bucket/folder``; a pyarrow Dataset, Table or RecordBatchReader; a
-        pandas or polars frame, or any other object with ``__arrow_c_stream__``; a Dask frame, on
-        whatever client is active; a Spark frame.
+        with all below it, in which folders named ``key=value`` give columns, which the files must
+        not have themselves; a list of these; an address such as ``s3://bucket/folder``; a pyarrow
+        Dataset, Table or RecordBatchReader; a pandas or polars frame, or any other object with
+        ``__arrow_c_stream__``; a Dask frame, on whatever client is active; a Spark frame.
     target : str
         Name of the column to explain.
     features : list of str, optional
@@ -124,8 +124,8 @@ def read_moments(
     TypeError
         If a column holds text, dates or anything else that is not a number.
     ValueError
-        If a column is not there, or a value is missing or infinite; the message names the file,
-        the column and the row, counted from 0 within the file without its header.
+        If a column is not in each file, or a value is missing or infinite; the message names the
+        file, the column and the row, counted from 0 within the file without its header.
 
     Examples
     --------

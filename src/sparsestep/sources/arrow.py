@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -436,14 +437,40 @@ class _Files(_Dataset):
             if self._lines:
                 self._find_decimal(pool)
                 self.csv = self._csv
+        if base is not None:
+            self._require_own_folder_columns(base)
         # pyarrow would read the first header once more, if not to find the columns of folders.
         known = self._headers[0].schema if base is None else None
         dataset = self._make(self._plain_format(), known)
         super().__init__(dataset, files[0] if base is None else base)
-        # The columns of the folders come after those of the files.
         first = self._headers[0].names
-        in_file = set(first)
-        self.names = [*first, *(name for name in self.names if name not in in_file)]
+        self._in_folder_names = set(self.names).difference(first)
+        # Also columns that only some files have, so that nothing is passed over in silence. Those
+        # of the folders come after those of the files.
+        later = self._later_names()
+        folders = [name for name in self.names if name in self._in_folder_names]
+        self.names = [*first, *later, *folders]
+        if later:
+            indexes = (_index(header.schema) for header in self._headers)
+            self.index = list(dict.fromkeys(chain.from_iterable(indexes)))
+
+    def _require_own_folder_columns(self, base: str) -> None:
+        """Raise if a file has a column of the name that a folder gives to one."""
+        parts = (path[len(base) :].split("/")[:-1] for path in self._files)
+        keys = {unquote(part.split("=")[0]) for inner in parts for part in inner if "=" in part}
+        for path, header in zip(self._files, self._headers, strict=True):
+            for name in sorted(keys.intersection(header.names)):
+                raise ValueError(
+                    f"Column {name!r} is in {path}, and folders named {name}=... give another of "
+                    "this name; rename one, or read the files by a pattern instead of the folder."
+                )
+
+    def _later_names(self) -> list[str]:
+        """Columns of other files that the first does not have."""
+        first = self._headers[0].names
+        known = set(first)
+        others = (header.names for header in self._headers if header.names != first)
+        return [name for name in dict.fromkeys(chain(*others)) if name not in known]
 
     def _make(self, form: Any, schema: Any) -> Any:
         """The files as a dataset; folders named key=value give columns."""
@@ -549,10 +576,9 @@ class _Files(_Dataset):
     ) -> None:
         """Check that each file has the columns and find the types to read them as."""
         self._columns = list(names)
-        self._in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].names)
         own = [name for name in names if name not in self._in_folder_names]
         for path, header in zip(self._files, self._headers, strict=True):
-            require_columns(own, header.names, path)
+            self._require_columns(own, header, path)
         fields = []
         for name in names:
             if name in self._in_folder_names:
@@ -570,6 +596,19 @@ class _Files(_Dataset):
             fields.append(pa.field(name, types.pop() if len(types) == 1 else pa.float64()))
         form = self._plain_format({field.name: field.type for field in fields})
         self._dataset = self._make(form, pa.schema(fields))
+
+    def _require_columns(self, wanted: Sequence[str], header: "_Header", path: str) -> None:
+        """Raise unless a file has the columns; of one that another file has, name that file."""
+        there = set(header.names)
+        for name in wanted:
+            if name not in there:
+                for other, known in zip(self._files, self._headers, strict=True):
+                    if name in known.names:
+                        raise ValueError(
+                            f"{path} has no column {name!r}, which {other} has; leave the column "
+                            "out, or read the files apart."
+                        )
+        require_columns(wanted, header.names, path)
 
     def _type(self, field: Any, where: str, text: Collection[str], as_is: Collection[str]) -> Any:
         """The type to read a column of a file as."""
@@ -716,7 +755,7 @@ class _Files(_Dataset):
         keys = ds.get_partition_keys(fragment.partition_expression)
         fields = [self._dataset.schema.field(name) for name in names]
         return [
-            pa.repeat(pa.scalar(keys[field.name], field.type), rows)
+            pa.repeat(pa.scalar(keys.get(field.name), field.type), rows)
             if field.name in self._in_folder_names
             else part.column(field.name).cast(field.type)
             for field in fields
