@@ -159,6 +159,16 @@ def test_bytes_of_another_encoding_are_named(tmp_path):
         read_categories(path, csv=CsvFormat(encoding="utf-16"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("said", [None, CsvFormat(","), CsvFormat(encoding="cp1252")], ids=str)
+def test_wide_characters_need_their_encoding(encoding, said, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("x,y\n1,2\n3,5\n".encode(encoding))
+    with pytest.raises(ValueError, match=r"t\.csv is not in .*; give its encoding, such as utf-16"):
+        read_moments(path, "y", csv=said)
+    assert read_moments(path, "y", csv=CsvFormat(encoding=encoding)).n_samples == 2
+
+
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a;y\n1;2\n" * 1000)[:-30])
     with pytest.raises(ValueError, match=r"t\.csv\.gz cannot be read"):

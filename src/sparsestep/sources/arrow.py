@@ -44,7 +44,7 @@ from sparsestep.sources.blocks import (
     require_text,
 )
 from sparsestep.sources.checks import choose, comes_from, require_columns
-from sparsestep.sources.csv_format import CsvFormat, separator_in
+from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.one_hot import Batches, Rows, one_hot
 from sparsestep.sources.progress import rows_read
@@ -502,9 +502,10 @@ class _Files(_Dataset):
     def _find_separator(self, pool: ThreadPoolExecutor) -> None:
         """What separates the fields of CSV files, if that was not said."""
         separator = self._csv.separator or ("\t" if self._kind == "tsv" else None)
+        marks = list(pool.map(self._separator, self._files))
         if separator is None:
             shown: dict[str, str] = {}
-            for path, mark in zip(self._files, pool.map(self._separator, self._files), strict=True):
+            for path, mark in zip(self._files, marks, strict=True):
                 if mark is not None:
                     shown.setdefault(mark, path)
             if len(shown) > 1:
@@ -523,6 +524,8 @@ class _Files(_Dataset):
                 head = file.read(HEAD_BYTES)
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
+        if is_wide(head, self._csv.encoding):
+            raise ValueError(self._other_encoding(path, "utf-16"))
         lines = head.decode(self._csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.
         return separator_in("".join(lines[: min(HEAD_LINES, max(len(lines) - 1, 1))]))
@@ -567,9 +570,9 @@ class _Files(_Dataset):
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
 
-    def _other_encoding(self, path: str) -> str:
+    def _other_encoding(self, path: str, such_as: str = "cp1252") -> str:
         """What is wrong with a file whose bytes are no text in its encoding."""
-        return f"{path} is not in {self._csv.encoding}; give its encoding, such as cp1252."
+        return f"{path} is not in {self._csv.encoding}; give its encoding, such as {such_as}."
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Literal
 
-__all__ = ["CsvFormat", "separator_in"]
+__all__ = ["CsvFormat", "is_wide", "separator_in"]
 
 # In the order of preference where several fit equally well.
 SEPARATORS = (",", ";", "\t", "|")
@@ -58,6 +58,14 @@ class CsvFormat:
                 f"There is no encoding {self.encoding!r}; known are utf-8, cp1252, utf-16 and the "
                 "others of Python."
             ) from None
+
+
+def is_wide(head: bytes, encoding: str) -> bool:
+    """Whether a file has two bytes or more for each character, though not by its encoding."""
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        return False
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return marked or 4 * head.count(0) > len(head)
 
 
 def separator_in(head: str) -> str | None:
