@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -273,6 +274,77 @@ def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
     X = np.column_stack([columns[name] for name in model.feature_names_in_]).astype(float)
     expected = X @ model.coef_ + model.intercept_
     np.testing.assert_allclose(result["prediction"].to_numpy(), expected, rtol=1e-12)
+
+
+def test_predict_carries_columns_of_csv_files_as_they_are(data, tmp_path):
+    values = {
+        "zip": ["007", "010", ""],
+        "id": ["12345678901234567890", "1e5", "1.50"],
+        "code": ["NA", "null", "true"],
+        "day": ["2020-01-01", "2021-02-03 04:05", "x"],
+    }
+    flats(3).to_pandas().assign(**values).to_csv(tmp_path / "a.csv", index=False)
+    flats(3, seed=1).to_pandas().assign(**{**values, "id": 7}).to_csv(
+        tmp_path / "b.csv", index=False
+    )
+    keep = ["--keep", "zip,id", "--keep", "code,day,city"]
+    run(tmp_path, "predict", data / "cities.json", "a.csv", "b.csv", *keep, "-o", "out.csv")
+    written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    assert written["zip"].tolist() == 2 * values["zip"]
+    assert written["id"].tolist() == [*values["id"], "7", "7", "7"]
+    assert written["code"].tolist() == 2 * values["code"]
+    assert written["day"].tolist() == 2 * values["day"]
+    assert written["prediction"].ne("").all()
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet", "csv"])
+def test_predict_carries_categories_of_several_files(data, tmp_path, ending):
+    cities = []
+    for seed in (1, 2):
+        table = flats(3 + seed, seed)
+        cities += table["city"].to_pylist()
+        codes = table["city"].combine_chunks().dictionary_encode()
+        pq.write_table(table.set_column(4, "city", codes), tmp_path / f"{seed}.parquet")
+    arguments = [*("1.parquet", "2.parquet", "--keep", "city"), "-o", f"out.{ending}"]
+    run(tmp_path, "predict", data / "model.json", *arguments)
+    written = ds.dataset(tmp_path / f"out.{ending}", format=ending).to_table()
+    assert written["city"].to_pylist() == cities
+
+
+def test_predict_reads_categories_that_look_like_numbers(tmp_path):
+    grades = ["1", "2", "x"] * 20
+    prices = [f"{5 * (g == '2') + 0.01 * (i % 7)}" for i, g in enumerate(grades)]
+    rows = [f"{g},{p}" for g, p in zip(grades, prices, strict=True)]
+    # More texts than numbers, or it would be a column of numbers with mistakes.
+    rows += ["x,0.01", "y,0.02"] * 15
+    (tmp_path / "t.csv").write_text("\n".join(["grade,y", *rows]))
+    options = ("--one-hot", "--size", "1", "-m", "m.json", "--json")
+    done = run(tmp_path, "fit", "t.csv", "-t", "y", *options)
+    assert json.loads(done.stdout)["kept"][0]["variable"] == "grade=2"
+    (tmp_path / "new.csv").write_text("grade\n2\n1\n")
+    run(tmp_path, "predict", "m.json", "new.csv", "-o", "p.csv")
+    high, low = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    assert high == pytest.approx(5, abs=0.1) and low == pytest.approx(0, abs=0.1)
+
+
+@pytest.mark.parametrize("given", ["new", "new/*.csv", "new/a.csv", "file://{}/new"])
+def test_no_file_that_is_read_is_overwritten(data, tmp_path, given):
+    (tmp_path / "new").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "new" / name).write_bytes((data / "numbers.csv").read_bytes())
+    given, out = given.format(tmp_path), "new/a.csv"
+    link = tmp_path / "link.csv"
+    link.symlink_to("new/a.csv")
+    for arguments in (
+        ["predict", data / "model.json", given, "-o", out],
+        ["predict", data / "model.json", given, "-o", link],
+        ["path", given, "-t", "price", "-o", out],
+    ):
+        done = run(tmp_path, *arguments, code=2)
+        assert_one_sentence(done.stderr, "would overwrite .*new/a.csv, which is read; give it")
+    assert (tmp_path / "new" / "a.csv").read_bytes() == (data / "numbers.csv").read_bytes()
+    (tmp_path / "new" / "_old.csv").write_text("")
+    run(tmp_path, "path", given, "-t", "price", "-o", "new/_old.csv", "--quiet")
 
 
 def test_a_model_of_moments_of_texts_predicts_the_table(data, tmp_path):

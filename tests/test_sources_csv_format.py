@@ -9,6 +9,7 @@ import pytest
 
 from sparsestep import read_moments
 from sparsestep.sources import CsvFormat, NotNumbersError, read_categories
+from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import separator_in
 
 
@@ -131,6 +132,32 @@ def test_the_value_that_is_no_number_is_named_beside_decimal_commas(tmp_path):
 )
 def test_the_separator_of_a_head(head, separator):
     assert separator_in(head) == separator
+
+
+def test_empty_lines_of_a_single_column_are_missing_values(tmp_path):
+    path = tmp_path / "t.csv"
+    for ending in ("\n", "\r\n"):
+        path.write_bytes(ending.join(["x", "1", "", "3", ""]).encode())
+        rows = open_rows(path)
+        rows.select(["x"])
+        assert [v for b, _, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
+    # Before the name there is no row, and between rows of two columns none either.
+    path.write_text("\nx\n1\n")
+    assert open_rows(path).names == ["x"]
+    path.write_text("x,y\n1,2\n\n3,4\n")
+    assert read_moments(path, "y").n_samples == 2
+
+
+@pytest.mark.parametrize("note", ["first\nsecond", "a,b\n1,2\n", '"\n"', "\r\n\r\n"])
+def test_lines_within_quotes_anywhere_in_a_large_file(note, tmp_path):
+    """Blocks of a megabyte end within quotes somewhere."""
+    n = 3_000_000 // (len(note) + 20)
+    numbers = np.random.default_rng(0).normal(size=(n, 2)).round(6)
+    table = pd.DataFrame({"note": note, "x": numbers[:, 0], "y": numbers[:, 1]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert (tmp_path / "t.csv").stat().st_size > 2_000_000
+    moments = read_moments(tmp_path / "t.csv", "y", features=["x"])
+    same_moments(moments, read_moments(table, "y", features=["x"]))
 
 
 def test_a_header_longer_than_the_head(tmp_path):

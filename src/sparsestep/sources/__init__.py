@@ -104,9 +104,10 @@ def read_moments(
         Leave out rows with a missing value in a column that is read, count them, and say so in a
         `DroppedRowsWarning`. An infinity is an error all the same.
     categories : mapping of str to sequence of str, optional
-        Columns of text among the features, and their categories. Each such column is replaced by
-        columns of zeros and ones named ``column=category``, one for each category but the first,
-        with which the others are compared; a single category gives a column of ones.
+        Columns of text among the features, and their categories; a column of a CSV file is read
+        as text, whatever it looks like. Each such column is replaced by columns of zeros and ones
+        named ``column=category``, one for each category but the first, with which the others are
+        compared; a single category gives a column of ones.
         `sparsestep.sources.read_categories` finds them, by a pass of its own. Not for Dask and
         Spark.
     csv : CsvFormat, optional

@@ -75,6 +75,9 @@ FORMATS = {
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 ENDINGS = f"{', '.join(FORMATS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
 
+# Texts that mean that a value is missing: in a column that is used, and in one carried along.
+_MISSING, _EMPTY = (pa.array(t) for t in (pa.csv.ConvertOptions().null_values, [""]))
+
 # What gives the columns of some rows, and where these come from.
 Blocks = Iterator[tuple[Load, list[Place]]]
 
@@ -430,11 +433,15 @@ class _Files(_Dataset):
                 f"Separator, decimal mark and encoding are for CSV files; {files[0]} is none."
             )
         self._csv = csv or CsvFormat()
+        self._empty_lines = False
+        # What is missing in columns of texts that were read raw.
+        self._missing: dict[str, Any] = {}
         with ThreadPoolExecutor(MOST_THREADS) as pool:
             if self._lines:
                 self._find_separator(pool)
             self._headers = list(pool.map(self._header, files))
             if self._lines:
+                self._find_empty_lines(pool)
                 self._find_decimal(pool)
                 self.csv = self._csv
         if base is not None:
@@ -484,17 +491,24 @@ class _Files(_Dataset):
             **hive,
         )
 
-    def _plain_format(self, types: dict[str, Any] | None = None) -> Any:
-        """How files of this kind are read."""
+    def _plain_format(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+        """How files of this kind are read; raw texts are never missing."""
         if self._kind == "parquet":
             return ds.ParquetFileFormat()
         if self._kind == "ipc":
             return ds.IpcFileFormat()
         return ds.CsvFileFormat(
-            parse_options=pa.csv.ParseOptions(delimiter=self._csv.separator),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self._csv.separator,
+                # Without this, a line that ends within quotes must not be at the end of a block.
+                newlines_in_values=True,
+                ignore_empty_lines=not self._empty_lines,
+            ),
             # An empty field is a missing value, whatever the type of its column.
             convert_options=pa.csv.ConvertOptions(
-                column_types=types, strings_can_be_null=True, decimal_point=self._csv.decimal or "."
+                column_types=types,
+                strings_can_be_null=not raw,
+                decimal_point=self._csv.decimal or ".",
             ),
             read_options=pa.csv.ReadOptions(encoding=self._csv.encoding),
         )
@@ -529,6 +543,18 @@ class _Files(_Dataset):
         lines = head.decode(self._csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.
         return separator_in("".join(lines[: min(HEAD_LINES, max(len(lines) - 1, 1))]))
+
+    def _find_empty_lines(self, pool: ThreadPoolExecutor) -> None:
+        """Take empty lines for rows with a missing value, where there is a single column."""
+        if any(len(header.names) != 1 for header in self._headers):
+            return
+        self._empty_lines = True
+        headers = list(pool.map(self._header, self._files))
+        # An empty line before the name would be the name.
+        if all(a.names == b.names for a, b in zip(headers, self._headers, strict=True)):
+            self._headers = headers
+        else:
+            self._empty_lines = False
 
     def _find_decimal(self, pool: ThreadPoolExecutor) -> None:
         """Read decimal commas, unless told otherwise, if columns of text become numbers by that."""
@@ -597,7 +623,11 @@ class _Files(_Dataset):
                     f"{' and '.join(sorted(map(str, types)))}; read them apart."
                 )
             fields.append(pa.field(name, types.pop() if len(types) == 1 else pa.float64()))
-        form = self._plain_format({field.name: field.type for field in fields})
+        # Texts that are carried along mean nothing, not even that they are missing.
+        raw = self._lines and any(name in as_is for name in own)
+        self._missing = {name: _MISSING for name in own if raw and name in text}
+        self._missing |= {name: _EMPTY for name in own if raw and name in as_is}
+        form = self._plain_format({field.name: field.type for field in fields}, raw)
         self._dataset = self._make(form, pa.schema(fields))
 
     def _require_columns(self, wanted: Sequence[str], header: "_Header", path: str) -> None:
@@ -615,12 +645,16 @@ class _Files(_Dataset):
 
     def _type(self, field: Any, where: str, text: Collection[str], as_is: Collection[str]) -> Any:
         """The type to read a column of a file as."""
+        lines = self._lines and field.name not in self._in_folder_names
+        if lines and (field.name in text or field.name in as_is):
+            # What looks like a number may be a category, or a name with zeros before it.
+            return pa.string()
         if field.name in text:
             require_text(field, f" of {where}")
             return pa.string()
         if field.name in as_is:
-            return field.type
-        lines = self._lines and field.name not in self._in_folder_names
+            # Each file has a dictionary of its own.
+            return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if lines and pa.types.is_binary(field.type):
             raise ValueError(self._other_encoding(where))
         if lines and is_text(field.type):
@@ -628,6 +662,13 @@ class _Files(_Dataset):
         kind = read_type(field, f" of {where}")
         # A text file shows only its first rows, in which fractions may look like integers.
         return pa.float64() if lines and kind != pa.bool_() else kind
+
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold text in one of the files."""
+        text = {field.name for field in self._dataset.schema if is_text(field.type)}
+        for header in self._headers[1:]:
+            text.update(field.name for field in header.schema if is_text(field.type))
+        return [name for name in names if name in text]
 
     def _check_almost_numbers(self, name: str, path: str) -> None:
         """Name the value by which a column of a CSV file is text, if most of them are numbers.
@@ -660,7 +701,7 @@ class _Files(_Dataset):
         name = self._files[0]
         try:
             for batch, name, first in batches:
-                yield batch, name, first
+                yield self._with_missing(batch), name, first
         except pa.lib.ArrowCancelled:
             # pyarrow has a handler of its own for Ctrl-C.
             raise KeyboardInterrupt from None
@@ -668,6 +709,15 @@ class _Files(_Dataset):
             raise ValueError(self._other_encoding(name)) from error
         except (pa.ArrowException, OSError) as error:
             raise self._blamed(error, name) from error
+
+    def _with_missing(self, batch: Any) -> Any:
+        """The batch with null for those texts that mean it."""
+        for name, texts in self._missing.items():
+            j = batch.schema.get_field_index(name)
+            column = batch.column(j)
+            found = pc.if_else(pc.is_in(column, texts), pa.scalar(None, pa.string()), column)
+            batch = batch.set_column(j, name, found)
+        return batch
 
     def _sliced(self, size: int) -> bool:
         """Whether Parquet files are read a batch at a time instead of by pyarrow.dataset.
