@@ -605,6 +605,18 @@ def city_missing(folder):
     pq.write_table(pa.table(values), folder / "bad.parquet")
 
 
+def string_view(folder):
+    table = pa.table({"city": pa.array(["a", "b"] * 9).cast(pa.string_view()), "y": range(18)})
+    with pa.ipc.new_file(folder / "bad.arrow", table.schema) as writer:
+        writer.write_table(table)
+
+
+def some_files(folder):
+    (folder / "bad").mkdir()
+    pa.csv.write_csv(flats(20).drop_columns("city"), folder / "bad" / "0.csv")
+    pa.csv.write_csv(flats(20), folder / "bad" / "1.csv")
+
+
 def nothing(folder):
     """No file of its own."""
 
@@ -623,6 +635,26 @@ REFUSED = {
     # files
     "missing file": (nothing, ["fit", "none.csv", "-t", "y"], "no file or folder none.csv"),
     "empty file": (csv(""), BAD, "bad.csv cannot be read: .*Empty CSV"),
+    "wide characters": (
+        csv("a,b,y\n1,2,3\n4,5,6\n", "utf-16"),
+        BAD,
+        "bad.csv is not in utf-8; give its encoding, such as utf-16",
+    ),
+    "view of text": (
+        string_view,
+        ["fit", "bad.arrow", "-t", "y"],
+        "'city' of bad.arrow holds text; encode it with --one-hot",
+    ),
+    "too large a target": (
+        csv("a,price\n1,1e200\n2,-1e200\n"),
+        ["fit", "bad.csv", "-t", "price"],
+        r"In rows 0 to 1 \(counted from 0\) of bad.csv: The target 'price' reaches 1e\+200 in size",
+    ),
+    "column of some files": (
+        some_files,
+        ["fit", "bad", "-t", "price"],
+        "bad/0.csv has no column 'city', which bad/1.csv has; leave the column out",
+    ),
     "thousands": (
         csv("a;y\n1,775;2\n1,500;3\n"),
         BAD,

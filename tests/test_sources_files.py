@@ -509,6 +509,9 @@ def test_another_separator_is_guessed_at(tmp_path):
     (tmp_path / "a.csv").write_text("y:x\n1:2\n")
     with pytest.raises(ValueError, match=r"its only column is 'y:x', so give its separator"):
         read_moments(tmp_path / "a.csv", "target")
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"no column 'target'; its only column is 'x'\.$"):
+        read_moments(tmp_path / "a.parquet", "target")
 
 
 def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
@@ -621,6 +624,18 @@ def test_values_too_large_to_be_squared_are_named_with_their_rows(tmp_path):
         read_moments(tmp_path / "a.csv", "y")
 
 
+def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
+    table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, -1e200, 3.0, 4.0]})
+    message = r"^In rows 0 to 3 \(counted from 0\): The target 'price' reaches 1e\+200 in size, too"
+    with pytest.raises(ValueError, match=message):
+        read_moments(table, "price")
+    # Each block for itself has a sum.
+    table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, 1e200, -1e200, -1e200]})
+    monkeypatch.setattr("sparsestep.sources.arrow.BLOCK_BYTES", 32)
+    with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
+        read_moments(table, "price")
+
+
 def test_things_that_are_no_table():
     with pytest.raises(TypeError, match=r"The source must be a path, .*, not int"):
         read_moments(3, "y")
@@ -673,5 +688,9 @@ def test_an_index_with_names_is_a_feature_only_if_asked_for(tmp_path):
         assert read_moments(tmp_path / "t.parquet", "y").feature_names == ("c",)
     moments = read_moments(tmp_path / "t.parquet", "y", features=["b", "c"])
     assert moments.feature_names == ("b", "c")
+    nameless = frame.set_index(pd.Index([3, 1, 2], name=""))
+    nameless.to_parquet(tmp_path / "n.parquet")
+    with pytest.warns(RowNamesWarning, match="^Column '' names the rows and is left out"):
+        assert read_moments(tmp_path / "n.parquet", "y").feature_names == ("a", "b")
     with pytest.warns(RowNamesWarning, match="^Column 'b' names the rows and is left out"):
         assert read_moments(tmp_path / "t.parquet", "a").feature_names == ("y", "c")

@@ -156,7 +156,7 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
         chosen = [name for name in rows.names if name not in (options.target, options.weight)]
         of_rows = [name for name in row_names(rows.names, rows.index) if name in chosen]
         if of_rows:
-            screen.warn(f"{left_out(of_rows)}.")
+            screen.warn(f"{left_out(of_rows, rows.names[0])}.")
             chosen = [name for name in chosen if name not in of_rows]
     return [name for name in chosen if name not in drop]
 

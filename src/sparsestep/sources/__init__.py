@@ -8,6 +8,7 @@ from sparsestep.sources.checks import (
     DroppedRowsWarning,
     NotNumbersError,
     RowNamesWarning,
+    about_target,
     comes_from,
     folds_and_seed,
     load,
@@ -15,6 +16,7 @@ from sparsestep.sources.checks import (
 )
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import labelled
+from sparsestep.sums import OutOfRange
 
 __all__ = [
     "CsvFormat",
@@ -163,17 +165,21 @@ def read_moments(
         )
     if csv and not more:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-    found: Moments | list[Moments] = moments_of(
-        source,
-        target,
-        features=features,
-        weight=weight,
-        folds=folds,
-        seed=seed,
-        progress=progress,
-        drop_missing=drop_missing,
-        **more,
-    )
+    found: Moments | list[Moments]
+    try:
+        found = moments_of(
+            source,
+            target,
+            features=features,
+            weight=weight,
+            folds=folds,
+            seed=seed,
+            progress=progress,
+            drop_missing=drop_missing,
+            **more,
+        )
+    except OutOfRange as error:
+        raise ValueError(about_target(str(error), target)) from error
     encoded = {
         name: tuple(known)
         for name, known in (categories or {}).items()
