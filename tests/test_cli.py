@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -235,6 +236,50 @@ def test_moments_in_folds(data, tmp_path):
     assert np.array_equal(one.mse_path_, other.mse_path_)
     run(tmp_path, "moments", data / "numbers.csv", "-t", "price", "-o", "one.npz", "--quiet")
     assert Moments.load(tmp_path / "one.npz").feature_names == tuple(NUMBERS)
+
+
+def test_a_pattern_of_moments_is_its_files(data, tmp_path):
+    given = run(data, "fit", *(f"site-{i}.npz" for i in range(3)), "--json")
+    assert run(data, "fit", "site-*.npz", "--json").stdout == given.stdout
+    for command in (["fit"], ["path"], ["merge", "-o", tmp_path / "all.npz"]):
+        run(data, *command, "site-[0-9].npz")
+        refused = run(data, *command, "nothing-*.npz", code=2)
+        assert_one_sentence(refused.stderr, r"^No file matches nothing-\*\.npz\.$")
+    assert Moments.load(tmp_path / "all.npz").n_samples == 300
+    (tmp_path / "a.npz").write_bytes((data / "site-0.npz").read_bytes())
+    refused = run(tmp_path, "merge", "*.npz", "-o", "a.npz", code=2)
+    assert_one_sentence(refused.stderr, "would overwrite a.npz, which is read")
+
+
+def test_fit_tells_of_lost_digits_with_its_options(tmp_path):
+    t = np.linspace(1, 2, 60)
+    powers = {f"t{k}": t**k for k in range(1, 8)}
+    y = np.sin(9 * t) + 0.01 * np.cos(500 * t)
+    pq.write_table(pa.table({**powers, "y": y}), tmp_path / "t.parquet")
+    common = ("fit", "t.parquet", "-t", "y", "--alpha", "1e-9")
+    done = run(tmp_path, *common)
+    line = r"Note: The columns kept are nearly collinear .* are right; keep fewer of them with "
+    assert re.search(rf"^{line}--size, or leave some out with --drop\.$", done.stderr, re.M)
+    assert "Warning" not in done.stderr and "memory" not in done.stderr
+    assert run(tmp_path, *common, "--quiet").stderr == ""
+    done = run(tmp_path, *common, "--json")
+    assert done.stderr == ""
+    told = json.loads(done.stdout)["warnings"]
+    assert len([text for text in told if text.startswith("The columns kept are nearly")]) == 1
+    run(tmp_path, "moments", "t.parquet", "-t", "y", "-o", "t.npz")
+    done = run(tmp_path, "fit", "t.npz", "--alpha", "1e-9")
+    assert re.search(rf"^{line}--size\.$", done.stderr, re.M)
+
+
+def test_advice_names_options(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 80))
+    table = pa.table({**{f"v{j}": X[:, j] for j in range(80)}, "y": X[:, 0] + rng.normal(size=30)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--criterion", "aic")
+    assert "try --criterion ebic or cross-validation" in done.stdout
+    assert "use --criterion ebic or cross-validation." in done.stderr
+    assert "criterion=" not in done.stdout + done.stderr
 
 
 def test_path_prints_writes_and_draws(data, tmp_path):
@@ -912,8 +957,6 @@ def test_bad_input_gets_one_sentence(folder, case):
 
 def assert_one_sentence(text, message):
     """One line that ends as a sentence does, says this, and shows no part of a traceback."""
-    import re
-
     assert text.count("\n") == 1 and text.endswith("\n"), text
     assert text.rstrip().endswith((".", "?", "--help")), text
     assert re.search(message, text), text

@@ -1,5 +1,6 @@
 """From the arguments of a command to the moments of the table they name."""
 
+import glob
 import os
 import shlex
 import warnings
@@ -21,7 +22,15 @@ from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.checks import left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
 
-__all__ = ["Reading", "are_moments", "not_numbers", "read", "split_names", "tell_decimal_comma"]
+__all__ = [
+    "Reading",
+    "are_moments",
+    "expanded",
+    "not_numbers",
+    "read",
+    "split_names",
+    "tell_decimal_comma",
+]
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,18 @@ class Reading:
     def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
         """Columns of text, their categories, and the columns that stand for them."""
         return {name: (known, indicators(name, known)) for name, known in self.categories.items()}
+
+
+def expanded(data: Sequence[str]) -> list[str]:
+    """The data, with the files that match for a pattern of moments files; tables find their own."""
+    found: list[str] = []
+    for path in data:
+        pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
+        matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
+        if not matches:
+            raise BadInputError(f"No file matches {path}.")
+        found += matches
+    return found
 
 
 def are_moments(data: Sequence[str]) -> bool:
