@@ -9,9 +9,10 @@ from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import are_moments, expanded
 from sparsestep.cli.options import Flag, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import Reading, are_moments, expanded, read
+from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
 from sparsestep.collinearity import LostDigitsWarning
 from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_folds, by_size

@@ -6,9 +6,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import expanded
 from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import expanded
 from sparsestep.cli.screen import Screen
 from sparsestep.moments import Moments
 

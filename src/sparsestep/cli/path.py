@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
+from sparsestep.cli.inputs import expanded
 from sparsestep.cli.options import Flag, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import expanded, read
+from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path

@@ -1,13 +1,12 @@
 """From the arguments of a command to the moments of the table they name."""
 
-import glob
-import os
 import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import are_moments
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
@@ -22,15 +21,7 @@ from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.checks import left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
 
-__all__ = [
-    "Reading",
-    "are_moments",
-    "expanded",
-    "not_numbers",
-    "read",
-    "split_names",
-    "tell_decimal_comma",
-]
+__all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]
 
 
 @dataclass(frozen=True)
@@ -58,28 +49,6 @@ class Reading:
     def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
         """Columns of text, their categories, and the columns that stand for them."""
         return {name: (known, indicators(name, known)) for name, known in self.categories.items()}
-
-
-def expanded(data: Sequence[str]) -> list[str]:
-    """The data, with the files that match for a pattern of moments files; tables find their own."""
-    found: list[str] = []
-    for path in data:
-        pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
-        matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
-        if not matches:
-            raise BadInputError(f"No file matches {path}.")
-        found += matches
-    return found
-
-
-def are_moments(data: Sequence[str]) -> bool:
-    """Whether the data are moments files; all of them or none."""
-    kinds = {os.path.splitext(path)[1].lower() == ".npz" for path in data}
-    if len(kinds) > 1:
-        raise BadInputError(
-            "Some of the data are moments (.npz) and some are tables; fit one kind."
-        )
-    return kinds == {True}
 
 
 def read(
