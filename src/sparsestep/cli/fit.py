@@ -89,6 +89,7 @@ def fit(
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
         warnings.catch_warnings(record=True) as caught,
+        reading.naming_target(),
     ):
         warnings.simplefilter("always", LostDigitsWarning)
         fitted: Fitted

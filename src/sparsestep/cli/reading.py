@@ -2,7 +2,8 @@
 
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sparsestep.cli.errors import BadInputError
@@ -18,8 +19,9 @@ from sparsestep.sources import (
     read_moments,
 )
 from sparsestep.sources.arrow import open_rows
-from sparsestep.sources.checks import left_out, require_columns, row_names
+from sparsestep.sources.checks import about_target, left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
+from sparsestep.sums import OutOfRange
 
 __all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]
 
@@ -38,12 +40,21 @@ class Reading:
     @property
     def whole(self) -> Moments:
         """The moments of all rows, at least two."""
-        whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
+        with self.naming_target():
+            whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
         if whole.n_samples < 2:
             raise BadInputError(
                 f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}."
             )
         return whole
+
+    @contextmanager
+    def naming_target(self) -> Iterator[None]:
+        """Call the target by its name in what is said of sums that are out of range."""
+        try:
+            yield
+        except OutOfRange as error:
+            raise BadInputError(about_target(str(error), self.target)) from error
 
     @property
     def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
