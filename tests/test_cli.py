@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -236,6 +238,50 @@ def test_moments_in_folds(data, tmp_path):
     assert Moments.load(tmp_path / "one.npz").feature_names == tuple(NUMBERS)
 
 
+def test_a_pattern_of_moments_is_its_files(data, tmp_path):
+    given = run(data, "fit", *(f"site-{i}.npz" for i in range(3)), "--json")
+    assert run(data, "fit", "site-*.npz", "--json").stdout == given.stdout
+    for command in (["fit"], ["path"], ["merge", "-o", tmp_path / "all.npz"]):
+        run(data, *command, "site-[0-9].npz")
+        refused = run(data, *command, "nothing-*.npz", code=2)
+        assert_one_sentence(refused.stderr, r"^No file matches nothing-\*\.npz\.$")
+    assert Moments.load(tmp_path / "all.npz").n_samples == 300
+    (tmp_path / "a.npz").write_bytes((data / "site-0.npz").read_bytes())
+    refused = run(tmp_path, "merge", "*.npz", "-o", "a.npz", code=2)
+    assert_one_sentence(refused.stderr, "would overwrite a.npz, which is read")
+
+
+def test_fit_tells_of_lost_digits_with_its_options(tmp_path):
+    t = np.linspace(1, 2, 60)
+    powers = {f"t{k}": t**k for k in range(1, 8)}
+    y = np.sin(9 * t) + 0.01 * np.cos(500 * t)
+    pq.write_table(pa.table({**powers, "y": y}), tmp_path / "t.parquet")
+    common = ("fit", "t.parquet", "-t", "y", "--alpha", "1e-9")
+    done = run(tmp_path, *common)
+    line = r"Note: The columns kept are nearly collinear .* are right; keep fewer of them with "
+    assert re.search(rf"^{line}--size, or leave some out with --drop\.$", done.stderr, re.M)
+    assert "Warning" not in done.stderr and "memory" not in done.stderr
+    assert run(tmp_path, *common, "--quiet").stderr == ""
+    done = run(tmp_path, *common, "--json")
+    assert done.stderr == ""
+    told = json.loads(done.stdout)["warnings"]
+    assert len([text for text in told if text.startswith("The columns kept are nearly")]) == 1
+    run(tmp_path, "moments", "t.parquet", "-t", "y", "-o", "t.npz")
+    done = run(tmp_path, "fit", "t.npz", "--alpha", "1e-9")
+    assert re.search(rf"^{line}--size\.$", done.stderr, re.M)
+
+
+def test_advice_names_options(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 80))
+    table = pa.table({**{f"v{j}": X[:, j] for j in range(80)}, "y": X[:, 0] + rng.normal(size=30)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--criterion", "aic")
+    assert "try --criterion ebic or cross-validation" in done.stdout
+    assert "use --criterion ebic or cross-validation." in done.stderr
+    assert "criterion=" not in done.stdout + done.stderr
+
+
 def test_path_prints_writes_and_draws(data, tmp_path):
     done = run(
         *(tmp_path, "path", data / "numbers.csv", "-t", "price", "--alphas", "sizes"),
@@ -273,6 +319,79 @@ def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
     X = np.column_stack([columns[name] for name in model.feature_names_in_]).astype(float)
     expected = X @ model.coef_ + model.intercept_
     np.testing.assert_allclose(result["prediction"].to_numpy(), expected, rtol=1e-12)
+
+
+def test_predict_carries_columns_of_csv_files_as_they_are(data, tmp_path):
+    values = {
+        "zip": ["007", "010", ""],
+        "id": ["12345678901234567890", "1e5", "1.50"],
+        "code": ["NA", "null", "true"],
+        "day": ["2020-01-01", "2021-02-03 04:05", "x"],
+    }
+    flats(3).to_pandas().assign(**values).to_csv(tmp_path / "a.csv", index=False)
+    flats(3, seed=1).to_pandas().assign(**{**values, "id": 7}).to_csv(
+        tmp_path / "b.csv", index=False
+    )
+    keep = ["--keep", "zip,id", "--keep", "code,day,city"]
+    run(tmp_path, "predict", data / "cities.json", "a.csv", "b.csv", *keep, "-o", "out.csv")
+    written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    assert written["zip"].tolist() == 2 * values["zip"]
+    assert written["id"].tolist() == [*values["id"], "7", "7", "7"]
+    assert written["code"].tolist() == 2 * values["code"]
+    assert written["day"].tolist() == 2 * values["day"]
+    assert written["prediction"].ne("").all()
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet", "csv"])
+def test_predict_carries_categories_of_several_files(data, tmp_path, ending):
+    cities = []
+    for seed in (1, 2):
+        table = flats(3 + seed, seed)
+        cities += table["city"].to_pylist()
+        codes = table["city"].combine_chunks().dictionary_encode()
+        pq.write_table(table.set_column(4, "city", codes), tmp_path / f"{seed}.parquet")
+    arguments = [*("1.parquet", "2.parquet", "--keep", "city"), "-o", f"out.{ending}"]
+    run(tmp_path, "predict", data / "model.json", *arguments)
+    written = ds.dataset(tmp_path / f"out.{ending}", format=ending).to_table()
+    assert written["city"].to_pylist() == cities
+
+
+def test_predict_reads_categories_that_look_like_numbers(tmp_path):
+    grades = ["1", "2", "x"] * 20
+    prices = [f"{5 * (g == '2') + 0.01 * (i % 7)}" for i, g in enumerate(grades)]
+    rows = [f"{g},{p}" for g, p in zip(grades, prices, strict=True)]
+    # More texts than numbers, or it would be a column of numbers with mistakes.
+    rows += ["x,0.01", "y,0.02"] * 15
+    (tmp_path / "t.csv").write_text("\n".join(["grade,y", *rows]))
+    options = ("--one-hot", "--size", "1", "-m", "m.json", "--json")
+    done = run(tmp_path, "fit", "t.csv", "-t", "y", *options)
+    assert json.loads(done.stdout)["kept"][0]["variable"] == "grade=2"
+    (tmp_path / "new.csv").write_text("grade\n2\n1\n")
+    run(tmp_path, "predict", "m.json", "new.csv", "-o", "p.csv")
+    high, low = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    assert high == pytest.approx(5, abs=0.1) and low == pytest.approx(0, abs=0.1)
+
+
+@pytest.mark.parametrize("given", ["new", "new/*.csv", "new/a.csv", "file://{}/new"])
+def test_no_file_that_is_read_is_overwritten(data, tmp_path, given):
+    (tmp_path / "new").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "new" / name).write_bytes((data / "numbers.csv").read_bytes())
+    given, out = given.format(tmp_path), "new/a.csv"
+    link = tmp_path / "link.csv"
+    link.symlink_to("new/a.csv")
+    for arguments in (
+        ["predict", data / "model.json", given, "-o", out],
+        ["predict", data / "model.json", given, "-o", link],
+        ["path", given, "-t", "price", "-o", out],
+    ):
+        done = run(tmp_path, *arguments, code=2)
+        assert_one_sentence(done.stderr, "would overwrite .*new/a.csv, which is read; give it")
+    assert (tmp_path / "new" / "a.csv").read_bytes() == (data / "numbers.csv").read_bytes()
+    if "*" not in given:
+        # Hidden in a folder, so not read.
+        (tmp_path / "new" / "_old.csv").write_text("")
+        run(tmp_path, "path", given, "-t", "price", "-o", "new/_old.csv", "--quiet")
 
 
 def test_a_model_of_moments_of_texts_predicts_the_table(data, tmp_path):
@@ -424,10 +543,14 @@ def test_all_commands_read_european_files(data, tmp_path):
     table.to_csv(other / "t.csv", sep=";", decimal=",", encoding="cp1252", index=False)
     for command in commands:
         done = run(other, *command, "--encoding", "cp1252")
-        assert done.stdout == run(plain, *command).stdout
+        assert "Note: The comma is read as the decimal mark; --decimal . says" in done.stderr
+        told = run(plain, *command)
+        assert done.stdout == told.stdout
+        assert "decimal" not in told.stderr
     assert (other / "p.csv").read_text() == (plain / "p.csv").read_text()
     table.to_csv(other / "t.csv", sep=":", decimal=",", index=False)
     done = run(other, *commands[0], "--separator", ":", "--decimal", ",")
+    assert "decimal" not in done.stderr
     assert done.stdout == run(plain, *commands[0]).stdout
 
 
@@ -529,6 +652,18 @@ def city_missing(folder):
     pq.write_table(pa.table(values), folder / "bad.parquet")
 
 
+def string_view(folder):
+    table = pa.table({"city": pa.array(["a", "b"] * 9).cast(pa.string_view()), "y": range(18)})
+    with pa.ipc.new_file(folder / "bad.arrow", table.schema) as writer:
+        writer.write_table(table)
+
+
+def some_files(folder):
+    (folder / "bad").mkdir()
+    pa.csv.write_csv(flats(20).drop_columns("city"), folder / "bad" / "0.csv")
+    pa.csv.write_csv(flats(20), folder / "bad" / "1.csv")
+
+
 def nothing(folder):
     """No file of its own."""
 
@@ -547,6 +682,42 @@ REFUSED = {
     # files
     "missing file": (nothing, ["fit", "none.csv", "-t", "y"], "no file or folder none.csv"),
     "empty file": (csv(""), BAD, "bad.csv cannot be read: .*Empty CSV"),
+    "wide characters": (
+        csv("a,b,y\n1,2,3\n4,5,6\n", "utf-16"),
+        BAD,
+        "bad.csv is not in utf-8; give its encoding, such as utf-16",
+    ),
+    "view of text": (
+        string_view,
+        ["fit", "bad.arrow", "-t", "y"],
+        "'city' of bad.arrow holds text; encode it with --one-hot",
+    ),
+    "too large a target": (
+        csv("a,price\n1,1e200\n2,-1e200\n"),
+        ["fit", "bad.csv", "-t", "price", "--criterion", "bic"],
+        r"In rows 0 to 1 \(counted from 0\) of bad.csv: The target 'price' reaches 1e\+200 in size",
+    ),
+    "too large a target of two folds": (
+        csv("a,price\n1,1e200\n2,-1e200\n"),
+        ["fit", "bad.csv", "-t", "price", "--cv", "2"],
+        "The values of the target 'price' are too large or too small to be squared; rescale it",
+    ),
+    "column of some files": (
+        some_files,
+        ["fit", "bad", "-t", "price"],
+        "bad/0.csv has no column 'city', which bad/1.csv has; leave the column out",
+    ),
+    "thousands": (
+        csv("a;y\n1,775;2\n1,500;3\n"),
+        BAD,
+        "'a' of bad.csv holds '1,775' .*; give the decimal mark by --decimal, or write numbers "
+        "without separators of thousands, or leave it out with --drop a",
+    ),
+    "thousands to predict": (
+        csv("size;rooms\n1,775;2\n1,500;3\n"),
+        [*PREDICT, "bad.csv", *OUT],
+        "'size' of bad.csv holds '1,775' .*without separators of thousands.$",
+    ),
     "no rows": (csv("a,b,y\n"), BAD, "bad.csv has no rows"),
     "one row": (csv("a,b,y\n1,2,3\n"), [*BAD, "--criterion", "bic"], "at least 2 rows"),
     "long name": (
@@ -793,8 +964,6 @@ def test_bad_input_gets_one_sentence(folder, case):
 
 def assert_one_sentence(text, message):
     """One line that ends as a sentence does, says this, and shows no part of a traceback."""
-    import re
-
     assert text.count("\n") == 1 and text.endswith("\n"), text
     assert text.rstrip().endswith((".", "?", "--help")), text
     assert re.search(message, text), text

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from sparsestep import read_moments
-from sparsestep.sources import CsvFormat, read_categories
+from sparsestep.sources import CsvFormat, NotNumbersError, read_categories
+from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import separator_in
 
 
@@ -72,6 +73,46 @@ def test_files_of_a_folder_share_their_habits(tmp_path):
         read_moments(tmp_path, "y")
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_commas_that_may_be_of_thousands_are_not_guessed_at(separator, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = ["income,y", "1|775,5", "904,3", "12|500,7"]
+    path.write_text("\n".join(rows).replace(",", separator).replace("|", ","))
+    message = (
+        r"'income' of .*t\.csv holds '1,775' in row 0 .* thousands, or with a decimal comma; give "
+        "the decimal mark, or write numbers without separators of thousands"
+    )
+    for refused in (read_moments, lambda path, target: read_categories(path)):
+        with pytest.raises(NotNumbersError, match=message):
+            refused(path, "y")
+    said = read_moments(path, "y", csv=CsvFormat(decimal=","))
+    assert said.mean_x[0] == pytest.approx((1.775 + 904 + 12.5) / 3)
+    with pytest.raises(NotNumbersError, match="of thousands; write such numbers without them"):
+        read_moments(path, "y", csv=CsvFormat(decimal="."))
+
+
+@pytest.mark.parametrize("other", ["0,346", "2,5", "1775,125", ",250"])
+def test_one_decimal_comma_tells_of_all_others(other, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a;b;y\n1,775;{other};1\n1,250;3;2\n")
+    assert read_moments(path, "y").mean_x[0] == pytest.approx((1.775 + 1.25) / 2)
+
+
+def test_quoted_thousands_are_not_taken_for_decimals(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,y\n"42,386",1\n5,2\n"1,234,567.5",3\n')
+    message = "'42,386' in row 0 .*separators of thousands; write such numbers without them, or"
+    with pytest.raises(NotNumbersError, match=message):
+        read_moments(path, "y")
+
+
+def test_the_value_that_is_no_number_is_named_beside_decimal_commas(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n1,5;1\n2,25;2\n?;3\n")
+    with pytest.raises(NotNumbersError, match=r"holds '[?]' in row 2 .*; correct it"):
+        read_moments(path, "y", csv=CsvFormat(decimal=","))
+
+
 @pytest.mark.parametrize(
     ("head", "separator"),
     [
@@ -91,6 +132,32 @@ def test_files_of_a_folder_share_their_habits(tmp_path):
 )
 def test_the_separator_of_a_head(head, separator):
     assert separator_in(head) == separator
+
+
+def test_empty_lines_of_a_single_column_are_missing_values(tmp_path):
+    path = tmp_path / "t.csv"
+    for ending in ("\n", "\r\n"):
+        path.write_bytes(ending.join(["x", "1", "", "3", ""]).encode())
+        rows = open_rows(path)
+        rows.select(["x"])
+        assert [v for b, _, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
+    # Before the name there is no row, and between rows of two columns none either.
+    path.write_text("\nx\n1\n")
+    assert open_rows(path).names == ["x"]
+    path.write_text("x,y\n1,2\n\n3,4\n")
+    assert read_moments(path, "y").n_samples == 2
+
+
+@pytest.mark.parametrize("note", ["first\nsecond", "a,b\n1,2\n", '"\n"', "\r\n\r\n"])
+def test_lines_within_quotes_anywhere_in_a_large_file(note, tmp_path):
+    """Blocks of a megabyte end within quotes somewhere."""
+    n = 3_000_000 // (len(note) + 20)
+    numbers = np.random.default_rng(0).normal(size=(n, 2)).round(6)
+    table = pd.DataFrame({"note": note, "x": numbers[:, 0], "y": numbers[:, 1]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert (tmp_path / "t.csv").stat().st_size > 2_000_000
+    moments = read_moments(tmp_path / "t.csv", "y", features=["x"])
+    same_moments(moments, read_moments(table, "y", features=["x"]))
 
 
 def test_a_header_longer_than_the_head(tmp_path):
@@ -117,6 +184,16 @@ def test_bytes_of_another_encoding_are_named(tmp_path):
         read_categories(path, csv=CsvFormat(encoding="ascii"))
     with pytest.raises(ValueError, match=r"t\.csv is not in utf-16"):
         read_categories(path, csv=CsvFormat(encoding="utf-16"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("said", [None, CsvFormat(","), CsvFormat(encoding="cp1252")], ids=str)
+def test_wide_characters_need_their_encoding(encoding, said, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("x,y\n1,2\n3,5\n".encode(encoding))
+    with pytest.raises(ValueError, match=r"t\.csv is not in .*; give its encoding, such as utf-16"):
+        read_moments(path, "y", csv=said)
+    assert read_moments(path, "y", csv=CsvFormat(encoding=encoding)).n_samples == 2
 
 
 def test_a_damaged_file_is_named(tmp_path):

@@ -172,6 +172,40 @@ def test_folders_named_key_value_are_columns(read, table, tmp_path, monkeypatch)
     assert_moments(moments, expected(both, features=["wide", "year"]))
 
 
+@pytest.mark.parametrize("read", ["by pyarrow", "in whole groups", "in slices"])
+def test_a_file_outside_the_folders_has_no_value(read, table, tmp_path, monkeypatch):
+    if read != "by pyarrow":
+        monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+    if read == "in slices":
+        monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+    (tmp_path / "year=2020").mkdir()
+    pq.write_table(table.slice(0, 400), tmp_path / "year=2020" / "a.parquet")
+    pq.write_table(table.slice(400, 300), tmp_path / "z.parquet")
+    with pytest.raises(ValueError, match=r"'year' has a missing value in row 0 .* of .*z\.parquet"):
+        read_moments(tmp_path, "y")
+    with pytest.warns(DroppedRowsWarning, match="Left out 300 of 700 rows"):
+        assert read_moments(tmp_path, "y", drop_missing=True).n_samples == 400
+    assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 700
+
+
+@pytest.mark.parametrize(
+    "own", [pa.array([1, 2, 4]), pa.array(["a", "b", "c"])], ids=["numbers", "texts"]
+)
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_column_both_of_a_folder_and_of_a_file_is_refused(which, own, tmp_path):
+    for year in (2020, 2021):
+        (tmp_path / f"year={year}").mkdir()
+        table = pa.table({"x": [1.0, 2.0, 5.0], "y": [1.0, 2.0, 3.0]})
+        if year == 2020 + which:
+            table = table.append_column("year", own)
+        pq.write_table(table, tmp_path / f"year={year}" / "a.parquet")
+    message = rf"Column 'year' is in .*year={2020 + which}/a\.parquet, and folders named year="
+    with pytest.raises(ValueError, match=message):
+        read_moments(tmp_path, "y")
+    pattern = str(tmp_path / "*" / "*.parquet")
+    assert read_moments(pattern, "y", features=["x"]).n_samples == 6
+
+
 def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "one.parquet")
     # Types that differ between the files meet in doubles, also slice by slice.
@@ -475,13 +509,31 @@ def test_another_separator_is_guessed_at(tmp_path):
     (tmp_path / "a.csv").write_text("y:x\n1:2\n")
     with pytest.raises(ValueError, match=r"its only column is 'y:x', so give its separator"):
         read_moments(tmp_path / "a.csv", "target")
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"no column 'target'; its only column is 'x'\.$"):
+        read_moments(tmp_path / "a.parquet", "target")
 
 
 def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
     write_parquet(table, tmp_path)
     pq.write_table(table.drop_columns("small"), tmp_path / "part-9.parquet")
-    with pytest.raises(ValueError, match=r"part-9\.parquet has no column 'small'"):
+    message = (
+        r"part-9\.parquet has no column 'small', which .*part-0\.parquet has; leave the column"
+    )
+    with pytest.raises(ValueError, match=message):
         read_moments(tmp_path, "y")
+    assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_only_a_later_file_has(kind, table, tmp_path):
+    write = pa.csv.write_csv if kind == "csv" else pq.write_table
+    write(table.drop_columns("small"), tmp_path / f"a.{kind}")
+    write(table, tmp_path / f"b.{kind}")
+    message = rf"a\.{kind} has no column 'small', which .*b\.{kind} has; leave the column out"
+    with pytest.raises(ValueError, match=message):
+        read_moments(tmp_path, "y")
+    assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
 
 
 def test_roles_that_clash(table):
@@ -572,6 +624,18 @@ def test_values_too_large_to_be_squared_are_named_with_their_rows(tmp_path):
         read_moments(tmp_path / "a.csv", "y")
 
 
+def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
+    table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, -1e200, 3.0, 4.0]})
+    message = r"^In rows 0 to 3 \(counted from 0\): The target 'price' reaches 1e\+200 in size, too"
+    with pytest.raises(ValueError, match=message):
+        read_moments(table, "price")
+    # Each block for itself has a sum.
+    table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, 1e200, -1e200, -1e200]})
+    monkeypatch.setattr("sparsestep.sources.arrow.BLOCK_BYTES", 32)
+    with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
+        read_moments(table, "price")
+
+
 def test_things_that_are_no_table():
     with pytest.raises(TypeError, match=r"The source must be a path, .*, not int"):
         read_moments(3, "y")
@@ -624,5 +688,9 @@ def test_an_index_with_names_is_a_feature_only_if_asked_for(tmp_path):
         assert read_moments(tmp_path / "t.parquet", "y").feature_names == ("c",)
     moments = read_moments(tmp_path / "t.parquet", "y", features=["b", "c"])
     assert moments.feature_names == ("b", "c")
+    nameless = frame.set_index(pd.Index([3, 1, 2], name=""))
+    nameless.to_parquet(tmp_path / "n.parquet")
+    with pytest.warns(RowNamesWarning, match="^Column '' names the rows and is left out"):
+        assert read_moments(tmp_path / "n.parquet", "y").feature_names == ("a", "b")
     with pytest.warns(RowNamesWarning, match="^Column 'b' names the rows and is left out"):
         assert read_moments(tmp_path / "t.parquet", "a").feature_names == ("y", "c")

@@ -145,6 +145,25 @@ def test_refusals(tmp_path):
         read_categories(table, ["town"])
 
 
+def test_categories_of_csv_files_are_texts_whatever_they_look_like(tmp_path):
+    parts = [["a", "b", "02", "a"], ["2", "2", "02", "2"], ["", "NA", "", ""]]
+    for i, grades in enumerate(parts):
+        lines = [f"{grade},{i + j}.5" for j, grade in enumerate(grades)]
+        (tmp_path / f"{i}.csv").write_text("\n".join(["grade,y", *lines]) + "\n")
+    # The order of the files is none of the rows' types.
+    for order in ([0, 1, 2], [1, 0, 2], [2, 1, 0]):
+        files = [tmp_path / f"{i}.csv" for i in order]
+        categories = {"grade": ["2", "02", "a", "b"]}
+        if order[0] == 0:
+            assert read_categories([*files, files[0]])["grade"] == ["a", "02", "2", "b"]
+        with pytest.warns(DroppedRowsWarning, match="Left out 4 of 12 rows"):
+            moments = read_moments(files, "y", categories=categories, drop_missing=True)
+        assert moments.feature_names == ("grade=02", "grade=a", "grade=b")
+        np.testing.assert_allclose(moments.mean_x, [2 / 8, 2 / 8, 1 / 8])
+    with pytest.raises(ValueError, match=r"holds '02' in row 2 .*none of its 1 categories"):
+        read_moments(tmp_path / "1.csv", "y", categories={"grade": ["2"]})
+
+
 def test_a_single_category_is_a_column_of_ones():
     table = pa.table({"a": ["x", "x", "x"], "b": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]})
     moments = read_moments(table, "y", categories=read_categories(table))

@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 
-__all__ = ["BadInputError", "explained"]
+__all__ = ["BadInputError", "explained", "printable"]
 
 TRACEBACK = "SPARSESTEP_TRACEBACK"
 
@@ -30,12 +30,13 @@ def explained(error: BaseException, arguments: list[str]) -> int:
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     code, text = _code_and_text(error, arguments)
-    # A name of a column or file may hold anything, also what would drive the terminal.
-    print(
-        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text),
-        file=sys.stderr,
-    )
+    print(printable(text), file=sys.stderr)
     return code
+
+
+def printable(text: str) -> str:
+    """The text without characters that would drive the terminal, which a name may hold."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """`sparsestep fit`: a table to a model."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,10 +9,12 @@ from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import are_moments, expanded
 from sparsestep.cli.options import Flag, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import Reading, are_moments, read
+from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
+from sparsestep.collinearity import LostDigitsWarning
 from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_folds, by_size
 from sparsestep.fitting import Settings
 from sparsestep.model_document import Document, Kind
@@ -72,6 +75,7 @@ def fit(
         Write the report here (.html).
     """
     screen = Screen(talk)
+    data = expanded(data)
     check_outputs([(model, "model", [".json"]), (report, "report", [".html", ".htm"])], data)
     kind = _kind(cv, alpha, criterion, size, rule)
     wanted = alphas_given(alphas)
@@ -82,7 +86,12 @@ def fit(
     if size is not None:
         whole_number("--size", size, least=0)
     reading = read(data, table, screen, folds, seed)
-    with screen.waiting(f"Fitting {reading.parts[0].n_features} variables"):
+    with (
+        screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
+        warnings.catch_warnings(record=True) as caught,
+        reading.naming_target(),
+    ):
+        warnings.simplefilter("always", LostDigitsWarning)
         fitted: Fitted
         own: dict[str, Any]
         if alpha is not None:
@@ -116,7 +125,17 @@ def fit(
         model_path=path,
     )
     _write(document, model, report)
-    _print(screen, fitted, document, model, report)
+    lost = [each.message for each in caught if isinstance(each.message, LostDigitsWarning)]
+    advice = "keep fewer of them with --size"
+    if not are_moments(data):
+        advice += ", or leave some out with --drop"
+    more = [f"{str(each).rsplit(';', 1)[0]}; {advice}." for each in lost]
+    _print(screen, fitted, document, more, model, report)
+
+
+def _with_options(text: str) -> str:
+    """A sentence on a fit with the options instead of parameters."""
+    return text.replace("criterion='ebic'", "--criterion ebic")
 
 
 def _kind(
@@ -203,20 +222,27 @@ def _write(document: Document, model: Path | None, report: Path | None) -> None:
 
 
 def _print(
-    screen: Screen, fitted: Fitted, document: Document, model: Path | None, report: Path | None
+    screen: Screen,
+    fitted: Fitted,
+    document: Document,
+    more: list[str],
+    model: Path | None,
+    report: Path | None,
 ) -> None:
-    """The summary, for people or for programs."""
+    """The summary, for people or for programs, with more warnings than the document has."""
     question, (target,) = document["question"], document["targets"]
     summary = fitted.summary(question["features"], level=target["level"], target=0)
-    screen.facts({"target": question["target"][0], **summary.facts})
+    facts = {name: _with_options(value) for name, value in summary.facts.items()}
+    screen.facts({"target": question["target"][0], **facts})
     if summary.names:
         screen.say()
         screen.table(summary.columns, summary.cells())
     if summary.condition:
         screen.say()
         screen.say(summary.condition, style="dim")
-    for warned in document["warnings"]:
-        screen.warn(warned["text"])
+    warned = [*more, *(_with_options(each["text"]) for each in document["warnings"])]
+    for text in warned:
+        screen.warn(text)
     for what, path in (("Model", model), ("Report", report)):
         if path is not None:
             screen.say(f"{what}: {path}")
@@ -247,7 +273,7 @@ def _print(
             "cv_error": None if cv is None or index is None else cv["mean"][index],
             "cv_error_se": None if cv is None or index is None else cv["se"][index],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
-            "warnings": [warned["text"] for warned in document["warnings"]],
+            "warnings": warned,
             "model": None if model is None else str(model),
             "report": None if report is None else str(report),
         }

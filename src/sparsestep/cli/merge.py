@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import expanded
 from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
@@ -31,6 +32,7 @@ def merge(
         Write the merged moments here (.npz).
     """
     screen = Screen(talk)
+    data = expanded(data)
     check_outputs([(output, "moments", [".npz"])], data)
     parts: list[Moments] = []
     for path in data:

@@ -6,9 +6,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import are_moments
 from sparsestep.cli.options import TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import are_moments, read
+from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
 from sparsestep.validation import whole_number
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from sparsestep.cli.errors import BadInputError
@@ -18,14 +19,28 @@ def check_outputs(
         if path is None:
             continue
         _check(path, what, endings)
-        for other in inputs:
-            if path.exists() and os.path.exists(other) and path.samefile(other):
-                raise BadInputError(
-                    f"The {what} would overwrite {other}, which is read; give it another name."
-                )
+        if path.exists():
+            for other in _files(inputs):
+                if path.samefile(other):
+                    raise BadInputError(
+                        f"The {what} would overwrite {other}, which is read; give it another name."
+                    )
         if path.absolute() in seen:
             raise BadInputError(f"{path} is given for two results; give them different names.")
         seen.append(path.absolute())
+
+
+def _files(inputs: Sequence[str]) -> Iterable[str]:
+    """The files that are there behind paths, globs and folders."""
+    for path in inputs:
+        if os.path.isfile(path):
+            yield path
+        else:
+            from sparsestep.sources.arrow import local_files
+
+            # That a file is missing is said by who reads it.
+            with suppress(OSError, ValueError):
+                yield from local_files([path])
 
 
 def _check(path: Path, what: str, endings: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
+from sparsestep.cli.inputs import expanded
 from sparsestep.cli.options import Flag, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
@@ -58,6 +59,7 @@ def path(
     from sparsestep.cli.tables import ENDINGS
 
     screen = Screen(talk)
+    data = expanded(data)
     check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)

@@ -9,9 +9,11 @@ from cyclopts import Parameter
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.options import CsvOptions, Flag, Talk
 from sparsestep.cli.outputs import check_outputs
+from sparsestep.cli.reading import not_numbers, split_names, tell_decimal_comma
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.cli.tables import ENDINGS, write_batches
 from sparsestep.model_file import read_document
+from sparsestep.sources import NotNumbersError
 from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.predictions import MissingValueError, Predictions
@@ -50,10 +52,12 @@ def predict(
     check_outputs([(output, "predictions", ENDINGS)], [str(model), *data])
     document = read_document(model)
     rows = open_rows(data[0] if len(data) == 1 else data, csv)
-    carried: list[str] = []
-    for text in keep or []:
-        carried += [text] if text in rows.names else [name for name in text.split(",") if name]
-    batches = Predictions(rows, document, carried, missing_as_null)
+    tell_decimal_comma(rows, csv, screen)
+    carried = split_names(keep or [], rows.names)
+    try:
+        batches = Predictions(rows, document, carried, missing_as_null)
+    except NotNumbersError as error:
+        raise not_numbers(error) from error
     show = PATIENCE if screen.shows_progress else False
     with rows_read(show, None if show is False else rows.count()) as advance:
         try:

@@ -1,12 +1,13 @@
 """From the arguments of a command to the moments of the table they name."""
 
-import os
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import are_moments
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
@@ -18,10 +19,11 @@ from sparsestep.sources import (
     read_moments,
 )
 from sparsestep.sources.arrow import open_rows
-from sparsestep.sources.checks import left_out, require_columns, row_names
-from sparsestep.sources.one_hot import indicators
+from sparsestep.sources.checks import about_target, left_out, require_columns, row_names
+from sparsestep.sources.one_hot import Rows, indicators
+from sparsestep.sums import OutOfRange
 
-__all__ = ["Reading", "are_moments", "read"]
+__all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]
 
 
 @dataclass(frozen=True)
@@ -38,27 +40,26 @@ class Reading:
     @property
     def whole(self) -> Moments:
         """The moments of all rows, at least two."""
-        whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
+        with self.naming_target():
+            whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
         if whole.n_samples < 2:
             raise BadInputError(
                 f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}."
             )
         return whole
 
+    @contextmanager
+    def naming_target(self) -> Iterator[None]:
+        """Call the target by its name in what is said of sums that are out of range."""
+        try:
+            yield
+        except OutOfRange as error:
+            raise BadInputError(about_target(str(error), self.target)) from error
+
     @property
     def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
         """Columns of text, their categories, and the columns that stand for them."""
         return {name: (known, indicators(name, known)) for name, known in self.categories.items()}
-
-
-def are_moments(data: Sequence[str]) -> bool:
-    """Whether the data are moments files; all of them or none."""
-    kinds = {os.path.splitext(path)[1].lower() == ".npz" for path in data}
-    if len(kinds) > 1:
-        raise BadInputError(
-            "Some of the data are moments (.npz) and some are tables; fit one kind."
-        )
-    return kinds == {True}
 
 
 def read(
@@ -140,27 +141,34 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
 def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str] | None:
     """The columns to explain the target with; None for all others."""
     rows = open_rows(source, options.csv)
+    tell_decimal_comma(rows, options.csv, screen)
     roles = [name for name in (options.target, options.weight) if name is not None]
     require_columns(roles, rows.names, rows.where)
-    drop = dict.fromkeys(_split(options.drop or [], rows.names))
+    drop = dict.fromkeys(split_names(options.drop or [], rows.names))
     require_columns(drop, rows.names, rows.where)
     for name in drop:
         if name == options.target or name == options.weight:
             role = "target" if name == options.target else "weight"
             raise BadInputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
     if options.features is not None:
-        chosen = _split(options.features, rows.names)
+        chosen = split_names(options.features, rows.names)
         require_columns(chosen, rows.names, rows.where)
     else:
         chosen = [name for name in rows.names if name not in (options.target, options.weight)]
         of_rows = [name for name in row_names(rows.names, rows.index) if name in chosen]
         if of_rows:
-            screen.warn(f"{left_out(of_rows)}.")
+            screen.warn(f"{left_out(of_rows, rows.names[0])}.")
             chosen = [name for name in chosen if name not in of_rows]
     return [name for name in chosen if name not in drop]
 
 
-def _split(given: Sequence[str], names: Sequence[str]) -> list[str]:
+def tell_decimal_comma(rows: Rows, given: CsvFormat, screen: Screen) -> None:
+    """Say so if the comma was taken for the decimal mark without being told."""
+    if given.decimal is None and rows.csv is not None and rows.csv.decimal == ",":
+        screen.warn("The comma is read as the decimal mark; --decimal . says otherwise.")
+
+
+def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:
     """Names of columns from a,b,c; a name that has a comma itself is taken as it is."""
     found: list[str] = []
     for text in given:
@@ -172,15 +180,25 @@ def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
     """What to do about a column that holds no numbers."""
     if error.name in (options.target, options.weight):
         role = "target" if error.name == options.target else "weight"
-        return BadInputError(
-            f"The {role} {error.name!r}{error.where} holds {error.what}; {error.advice}."
-        )
+        return not_numbers(error, f"The {role}")
     text = error.what in ("text", "categories")
-    advice = "encode it with --one-hot" if text and not options.one_hot else error.advice
+    advice = "encode it with --one-hot" if text and not options.one_hot else _advice(error)
     return BadInputError(
         f"Column {error.name!r}{error.where} holds {error.what}; {advice}, or leave it out with "
         f"--drop {shlex.quote(error.name)}."
     )
+
+
+def not_numbers(error: NotNumbersError, role: str = "Column") -> BadInputError:
+    """What to do about a column that cannot be left out."""
+    return BadInputError(
+        f"{role} {error.name!r}{error.where} holds {error.what}; {_advice(error)}."
+    )
+
+
+def _advice(error: NotNumbersError) -> str:
+    """The error's advice, with the name of the option."""
+    return error.advice.replace("the decimal mark", "the decimal mark by --decimal")
 
 
 def _named(data: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from sparsestep.cli.errors import printable
 from sparsestep.cli.options import Talk
 
 __all__ = ["PATIENCE", "Screen"]
@@ -43,13 +44,13 @@ class Screen:
     def say(self, text: str = "", style: str = "") -> None:
         """Print a line."""
         if not self._silent:
-            self._console.print(Text(_printable(text)), style=style, soft_wrap=True)
+            self._console.print(Text(printable(text)), style=style, soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """Print what should not be overlooked, on standard error."""
         if not self._silent:
             console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-            console.print(Text(_printable(f"Note: {text}")), style="yellow", soft_wrap=True)
+            console.print(Text(printable(f"Note: {text}")), style="yellow", soft_wrap=True)
 
     def table(
         self,
@@ -58,7 +59,7 @@ class Screen:
         texts: Collection[int] = (0,),
     ) -> None:
         """Print a table; the columns whose numbers are in `texts` begin at the left."""
-        cells = [[_printable(cell) for cell in row] for row in (headings, *rows)]
+        cells = [[printable(cell) for cell in row] for row in (headings, *rows)]
         widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
         for number, row in enumerate(cells):
             line = []
@@ -89,8 +90,3 @@ class Screen:
             timer.cancel()
             timer.join()
             status.stop()
-
-
-def _printable(text: str) -> str:
-    """The text without characters that would drive the terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

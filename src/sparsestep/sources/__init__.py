@@ -8,6 +8,7 @@ from sparsestep.sources.checks import (
     DroppedRowsWarning,
     NotNumbersError,
     RowNamesWarning,
+    about_target,
     comes_from,
     folds_and_seed,
     load,
@@ -15,6 +16,7 @@ from sparsestep.sources.checks import (
 )
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import labelled
+from sparsestep.sums import OutOfRange
 
 __all__ = [
     "CsvFormat",
@@ -77,10 +79,10 @@ def read_moments(
     ----------
     source : path, list of paths, or table
         A Parquet, CSV (also ``.tsv``, and compressed) or Arrow IPC file; a glob; a folder, read
-        with all below it, in which folders named ``key=value`` give columns; a list of these; an
-        address such as ``s3://bucket/folder``; a pyarrow Dataset, Table or RecordBatchReader; a
-        pandas or polars frame, or any other object with ``__arrow_c_stream__``; a Dask frame, on
-        whatever client is active; a Spark frame.
+        with all below it, in which folders named ``key=value`` give columns, which the files must
+        not have themselves; a list of these; an address such as ``s3://bucket/folder``; a pyarrow
+        Dataset, Table or RecordBatchReader; a pandas or polars frame, or any other object with
+        ``__arrow_c_stream__``; a Dask frame, on whatever client is active; a Spark frame.
     target : str
         Name of the column to explain.
     features : list of str, optional
@@ -104,9 +106,10 @@ def read_moments(
         Leave out rows with a missing value in a column that is read, count them, and say so in a
         `DroppedRowsWarning`. An infinity is an error all the same.
     categories : mapping of str to sequence of str, optional
-        Columns of text among the features, and their categories. Each such column is replaced by
-        columns of zeros and ones named ``column=category``, one for each category but the first,
-        with which the others are compared; a single category gives a column of ones.
+        Columns of text among the features, and their categories; a column of a CSV file is read
+        as text, whatever it looks like. Each such column is replaced by columns of zeros and ones
+        named ``column=category``, one for each category but the first, with which the others are
+        compared; a single category gives a column of ones.
         `sparsestep.sources.read_categories` finds them, by a pass of its own. Not for Dask and
         Spark.
     csv : CsvFormat, optional
@@ -124,8 +127,8 @@ def read_moments(
     TypeError
         If a column holds text, dates or anything else that is not a number.
     ValueError
-        If a column is not there, or a value is missing or infinite; the message names the file,
-        the column and the row, counted from 0 within the file without its header.
+        If a column is not in each file, or a value is missing or infinite; the message names the
+        file, the column and the row, counted from 0 within the file without its header.
 
     Examples
     --------
@@ -162,17 +165,21 @@ def read_moments(
         )
     if csv and not more:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-    found: Moments | list[Moments] = moments_of(
-        source,
-        target,
-        features=features,
-        weight=weight,
-        folds=folds,
-        seed=seed,
-        progress=progress,
-        drop_missing=drop_missing,
-        **more,
-    )
+    found: Moments | list[Moments]
+    try:
+        found = moments_of(
+            source,
+            target,
+            features=features,
+            weight=weight,
+            folds=folds,
+            seed=seed,
+            progress=progress,
+            drop_missing=drop_missing,
+            **more,
+        )
+    except OutOfRange as error:
+        raise ValueError(about_target(str(error), target)) from error
     encoded = {
         name: tuple(known)
         for name, known in (categories or {}).items()

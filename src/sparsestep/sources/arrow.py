@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from sparsestep.moments import Moments
-from sparsestep.sources.almost_numbers import AlmostNumbers
+from sparsestep.sources.almost_numbers import AlmostNumbers, show_decimal_commas
 from sparsestep.sources.blocks import (
     BLOCK_BYTES,
     Load,
@@ -43,13 +44,13 @@ from sparsestep.sources.blocks import (
     require_text,
 )
 from sparsestep.sources.checks import choose, comes_from, require_columns
-from sparsestep.sources.csv_format import CsvFormat, separator_in
+from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.one_hot import Batches, Rows, one_hot
 from sparsestep.sources.progress import rows_read
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["moments_of", "open_rows"]
+__all__ = ["local_files", "moments_of", "open_rows"]
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
 # ones than this are read in slices, as all large files at hand are.
@@ -73,6 +74,9 @@ FORMATS = {
 }
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 ENDINGS = f"{', '.join(FORMATS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
+
+# Texts that mean that a value is missing: in a column that is used, and in one carried along.
+_MISSING, _EMPTY = (pa.array(t) for t in (pa.csv.ConvertOptions().null_values, [""]))
 
 # What gives the columns of some rows, and where these come from.
 Blocks = Iterator[tuple[Load, list[Place]]]
@@ -188,10 +192,10 @@ class _Stream:
     """A table or stream of batches of any library that speaks Arrow; read once."""
 
     where = "the table"
+    csv: CsvFormat | None = None
 
     def __init__(self, source: Any) -> None:
         self._rows = getattr(source, "num_rows", None)
-        self._source = source
         reader = isinstance(source, pa.RecordBatchReader)
         self._reader = source if reader else pa.RecordBatchReader.from_stream(source)
         self.names = self._reader.schema.names
@@ -225,6 +229,7 @@ class _Pandas:
 
     where = "the frame"
     index: Collection[str] = ()
+    csv: CsvFormat | None = None
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -256,6 +261,8 @@ class _Pandas:
 
 class _Dataset:
     """A pyarrow Dataset, read as it is."""
+
+    csv: CsvFormat | None = None
 
     def __init__(self, dataset: Any, where: str = "the dataset") -> None:
         self._dataset = dataset
@@ -362,6 +369,12 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
     return files, systems[0], base
 
 
+def local_files(paths: Sequence[str]) -> list[str]:
+    """The files on this machine behind paths, globs and folders."""
+    near = [path for path in paths if "://" not in path or path.startswith("file://")]
+    return _find(near)[0] if near else []
+
+
 def _info(system: Any, wanted: Any, path: str) -> Any:
     """What a file system knows of a file, or of all below a folder; an error names the path."""
     try:
@@ -415,25 +428,56 @@ class _Files(_Dataset):
             # A batch in such a file can be as large as the file; mapped, it needs no memory.
             system = pa.fs.LocalFileSystem(use_mmap=True)
         self._files, self._system, self._base = files, system, base
-        self._csv = csv or CsvFormat()
-        if self._csv != CsvFormat() and not self._lines:
+        if csv not in (None, CsvFormat()) and not self._lines:
             raise ValueError(
                 f"Separator, decimal mark and encoding are for CSV files; {files[0]} is none."
             )
+        self._csv = csv or CsvFormat()
+        self._empty_lines = False
+        # What is missing in columns of texts that were read raw.
+        self._missing: dict[str, Any] = {}
         with ThreadPoolExecutor(MOST_THREADS) as pool:
             if self._lines:
                 self._find_separator(pool)
             self._headers = list(pool.map(self._header, files))
             if self._lines:
+                self._find_empty_lines(pool)
                 self._find_decimal(pool)
+                self.csv = self._csv
+        if base is not None:
+            self._require_own_folder_columns(base)
         # pyarrow would read the first header once more, if not to find the columns of folders.
         known = self._headers[0].schema if base is None else None
         dataset = self._make(self._plain_format(), known)
         super().__init__(dataset, files[0] if base is None else base)
-        # The columns of the folders come after those of the files.
         first = self._headers[0].names
-        in_file = set(first)
-        self.names = [*first, *(name for name in self.names if name not in in_file)]
+        self._in_folder_names = set(self.names).difference(first)
+        # Also columns that only some files have, so that nothing is passed over in silence. Those
+        # of the folders come after those of the files.
+        later = self._later_names()
+        folders = [name for name in self.names if name in self._in_folder_names]
+        self.names = [*first, *later, *folders]
+        if later:
+            indexes = (_index(header.schema) for header in self._headers)
+            self.index = list(dict.fromkeys(chain.from_iterable(indexes)))
+
+    def _require_own_folder_columns(self, base: str) -> None:
+        """Raise if a file has a column of the name that a folder gives to one."""
+        parts = (path[len(base) :].split("/")[:-1] for path in self._files)
+        keys = {unquote(part.split("=")[0]) for inner in parts for part in inner if "=" in part}
+        for path, header in zip(self._files, self._headers, strict=True):
+            for name in sorted(keys.intersection(header.names)):
+                raise ValueError(
+                    f"Column {name!r} is in {path}, and folders named {name}=... give another of "
+                    "this name; rename one, or read the files by a pattern instead of the folder."
+                )
+
+    def _later_names(self) -> list[str]:
+        """Columns of other files that the first does not have."""
+        first = self._headers[0].names
+        known = set(first)
+        others = (header.names for header in self._headers if header.names != first)
+        return [name for name in dict.fromkeys(chain(*others)) if name not in known]
 
     def _make(self, form: Any, schema: Any) -> Any:
         """The files as a dataset; folders named key=value give columns."""
@@ -447,17 +491,24 @@ class _Files(_Dataset):
             **hive,
         )
 
-    def _plain_format(self, types: dict[str, Any] | None = None) -> Any:
-        """How files of this kind are read."""
+    def _plain_format(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+        """How files of this kind are read; raw texts are never missing."""
         if self._kind == "parquet":
             return ds.ParquetFileFormat()
         if self._kind == "ipc":
             return ds.IpcFileFormat()
         return ds.CsvFileFormat(
-            parse_options=pa.csv.ParseOptions(delimiter=self._csv.separator),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self._csv.separator,
+                # Without this, a line that ends within quotes must not be at the end of a block.
+                newlines_in_values=True,
+                ignore_empty_lines=not self._empty_lines,
+            ),
             # An empty field is a missing value, whatever the type of its column.
             convert_options=pa.csv.ConvertOptions(
-                column_types=types, strings_can_be_null=True, decimal_point=self._csv.decimal or "."
+                column_types=types,
+                strings_can_be_null=not raw,
+                decimal_point=self._csv.decimal or ".",
             ),
             read_options=pa.csv.ReadOptions(encoding=self._csv.encoding),
         )
@@ -465,9 +516,10 @@ class _Files(_Dataset):
     def _find_separator(self, pool: ThreadPoolExecutor) -> None:
         """What separates the fields of CSV files, if that was not said."""
         separator = self._csv.separator or ("\t" if self._kind == "tsv" else None)
+        marks = list(pool.map(self._separator, self._files))
         if separator is None:
             shown: dict[str, str] = {}
-            for path, mark in zip(self._files, pool.map(self._separator, self._files), strict=True):
+            for path, mark in zip(self._files, marks, strict=True):
                 if mark is not None:
                     shown.setdefault(mark, path)
             if len(shown) > 1:
@@ -486,22 +538,40 @@ class _Files(_Dataset):
                 head = file.read(HEAD_BYTES)
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
+        if is_wide(head, self._csv.encoding):
+            raise ValueError(self._other_encoding(path, "utf-16"))
         lines = head.decode(self._csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.
         return separator_in("".join(lines[: min(HEAD_LINES, max(len(lines) - 1, 1))]))
+
+    def _find_empty_lines(self, pool: ThreadPoolExecutor) -> None:
+        """Take empty lines for rows with a missing value, where there is a single column."""
+        if any(len(header.names) != 1 for header in self._headers):
+            return
+        self._empty_lines = True
+        headers = list(pool.map(self._header, self._files))
+        # An empty line before the name would be the name.
+        if all(a.names == b.names for a, b in zip(headers, self._headers, strict=True)):
+            self._headers = headers
+        else:
+            self._empty_lines = False
 
     def _find_decimal(self, pool: ThreadPoolExecutor) -> None:
         """Read decimal commas, unless told otherwise, if columns of text become numbers by that."""
         text = self._columns_of_text(self._headers)
         if self._csv.decimal is not None or self._csv.separator == "," or not text:
             return
-        self._csv = replace(self._csv, decimal=",")
+        given = self._csv
+        self._csv = replace(given, decimal=",")
         headers = list(pool.map(self._header, self._files))
+        still = self._columns_of_text(headers)
         # A column that is text only by the comma holds numbers with a point.
-        if self._columns_of_text(headers) < text:
+        if still < text and any(
+            show_decimal_commas(self._first_texts(path, name)) for path, name in text - still
+        ):
             self._headers = headers
         else:
-            self._csv = replace(self._csv, decimal=".")
+            self._csv = given
 
     def _columns_of_text(self, headers: Sequence["_Header"]) -> set[tuple[str, str]]:
         """Files and names of their columns of text."""
@@ -526,19 +596,18 @@ class _Files(_Dataset):
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} cannot be read: {_first_line(error)}") from error
 
-    def _other_encoding(self, path: str) -> str:
+    def _other_encoding(self, path: str, such_as: str = "cp1252") -> str:
         """What is wrong with a file whose bytes are no text in its encoding."""
-        return f"{path} is not in {self._csv.encoding}; give its encoding, such as cp1252."
+        return f"{path} is not in {self._csv.encoding}; give its encoding, such as {such_as}."
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
         """Check that each file has the columns and find the types to read them as."""
         self._columns = list(names)
-        self._in_folder_names = set(self._dataset.schema.names) - set(self._headers[0].names)
         own = [name for name in names if name not in self._in_folder_names]
         for path, header in zip(self._files, self._headers, strict=True):
-            require_columns(own, header.names, path)
+            self._require_columns(own, header, path)
         fields = []
         for name in names:
             if name in self._in_folder_names:
@@ -554,17 +623,38 @@ class _Files(_Dataset):
                     f"{' and '.join(sorted(map(str, types)))}; read them apart."
                 )
             fields.append(pa.field(name, types.pop() if len(types) == 1 else pa.float64()))
-        form = self._plain_format({field.name: field.type for field in fields})
+        # Texts that are carried along mean nothing, not even that they are missing.
+        raw = self._lines and any(name in as_is for name in own)
+        self._missing = {name: _MISSING for name in own if raw and name in text}
+        self._missing |= {name: _EMPTY for name in own if raw and name in as_is}
+        form = self._plain_format({field.name: field.type for field in fields}, raw)
         self._dataset = self._make(form, pa.schema(fields))
+
+    def _require_columns(self, wanted: Sequence[str], header: "_Header", path: str) -> None:
+        """Raise unless a file has the columns; of one that another file has, name that file."""
+        there = set(header.names)
+        for name in wanted:
+            if name not in there:
+                for other, known in zip(self._files, self._headers, strict=True):
+                    if name in known.names:
+                        raise ValueError(
+                            f"{path} has no column {name!r}, which {other} has; leave the column "
+                            "out, or read the files apart."
+                        )
+        require_columns(wanted, header.names, path)
 
     def _type(self, field: Any, where: str, text: Collection[str], as_is: Collection[str]) -> Any:
         """The type to read a column of a file as."""
+        lines = self._lines and field.name not in self._in_folder_names
+        if lines and (field.name in text or field.name in as_is):
+            # What looks like a number may be a category, or a name with zeros before it.
+            return pa.string()
         if field.name in text:
             require_text(field, f" of {where}")
             return pa.string()
         if field.name in as_is:
-            return field.type
-        lines = self._lines and field.name not in self._in_folder_names
+            # Each file has a dictionary of its own.
+            return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if lines and pa.types.is_binary(field.type):
             raise ValueError(self._other_encoding(where))
         if lines and is_text(field.type):
@@ -573,19 +663,30 @@ class _Files(_Dataset):
         # A text file shows only its first rows, in which fractions may look like integers.
         return pa.float64() if lines and kind != pa.bool_() else kind
 
+    def text_among(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that hold text in one of the files."""
+        text = {field.name for field in self._dataset.schema if is_text(field.type)}
+        for header in self._headers[1:]:
+            text.update(field.name for field in header.schema if is_text(field.type))
+        return [name for name in names if name in text]
+
     def _check_almost_numbers(self, name: str, path: str) -> None:
         """Name the value by which a column of a CSV file is text, if most of them are numbers.
 
         It is in the first batch, from which pyarrow takes the types of the columns.
         """
+        texts = self._first_texts(path, name)
+        numbers = AlmostNumbers(self._csv)
+        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
+        numbers.check(name, path)
+
+    def _first_texts(self, path: str, name: str) -> Any:
+        """A column of the first batch of a CSV file, as text."""
         form = self._plain_format({name: pa.string()})
         alone = ds.dataset([path], format=form, filesystem=self._system)
         # A row takes a byte at least, so that no batch is cut in two.
         batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
-        texts = batch.column(0)
-        numbers = AlmostNumbers()
-        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
-        numbers.check(name, path)
+        return batch.column(0)
 
     def count(self) -> int | None:
         """Number of rows, if the headers tell."""
@@ -600,7 +701,7 @@ class _Files(_Dataset):
         name = self._files[0]
         try:
             for batch, name, first in batches:
-                yield batch, name, first
+                yield self._with_missing(batch), name, first
         except pa.lib.ArrowCancelled:
             # pyarrow has a handler of its own for Ctrl-C.
             raise KeyboardInterrupt from None
@@ -608,6 +709,15 @@ class _Files(_Dataset):
             raise ValueError(self._other_encoding(name)) from error
         except (pa.ArrowException, OSError) as error:
             raise self._blamed(error, name) from error
+
+    def _with_missing(self, batch: Any) -> Any:
+        """The batch with null for those texts that mean it."""
+        for name, texts in self._missing.items():
+            j = batch.schema.get_field_index(name)
+            column = batch.column(j)
+            found = pc.if_else(pc.is_in(column, texts), pa.scalar(None, pa.string()), column)
+            batch = batch.set_column(j, name, found)
+        return batch
 
     def _sliced(self, size: int) -> bool:
         """Whether Parquet files are read a batch at a time instead of by pyarrow.dataset.
@@ -698,7 +808,7 @@ class _Files(_Dataset):
         keys = ds.get_partition_keys(fragment.partition_expression)
         fields = [self._dataset.schema.field(name) for name in names]
         return [
-            pa.repeat(pa.scalar(keys[field.name], field.type), rows)
+            pa.repeat(pa.scalar(keys.get(field.name), field.type), rows)
             if field.name in self._in_folder_names
             else part.column(field.name).cast(field.type)
             for field in fields

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.moments import Moments
-from sparsestep.sources.checks import Columns, NotNumbersError
+from sparsestep.sources.checks import Columns, NotNumbersError, about_target
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 
@@ -125,12 +125,12 @@ def read_type(field: Any, where: str) -> Any:
     if types.is_decimal(kind) or types.is_null(kind):
         return pa.float64()
     what = f"values of type {kind}"
-    if types.is_string(kind) or types.is_large_string(kind):
+    if types.is_dictionary(kind):
+        what = "categories"
+    elif is_text(kind):
         what = "text"
     elif types.is_temporal(kind):
         what = "dates or times"
-    elif types.is_dictionary(kind):
-        what = "categories"
     raise NotNumbersError(field.name, where, what)
 
 
@@ -273,9 +273,11 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
             found = (row, name, float(values[row]))
     if found is None:
         first, last = block.places[0], block.places[-1]
-        end = _row(block.places, table.num_rows - 1)
-        span = f"rows from {first.first}" + (f" of {first.name}" if last is not first else "")
-        return ValueError(f"{span} up to the one {end}: {error}")
+        message = about_target(str(error), columns.target)
+        end = last.first + last.rows - 1
+        of = f" of {first.name}" if last.name != first.name else ""
+        span = f"{first.first}{of} to {end} (counted from 0)" + (last.name and f" of {last.name}")
+        return ValueError(f"In rows {span}: {message}")
     row, name, value = found
     if np.isnan(value):
         return ValueError(

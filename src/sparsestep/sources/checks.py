@@ -18,6 +18,7 @@ __all__ = [
     "DroppedRowsWarning",
     "NotNumbersError",
     "RowNamesWarning",
+    "about_target",
     "choose",
     "comes_from",
     "folds_and_seed",
@@ -102,7 +103,9 @@ def choose(
         features = [name for name in names if name not in (target, weight, *out)]
         if out:
             warnings.warn(
-                f"{left_out(out)}; features says otherwise.", RowNamesWarning, stacklevel=4
+                f"{left_out(out, names[0])}; features says otherwise.",
+                RowNamesWarning,
+                stacklevel=4,
             )
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
@@ -126,9 +129,9 @@ def row_names(names: Sequence[str], index: Collection[str] = ()) -> list[str]:
     ]
 
 
-def left_out(names: Sequence[str]) -> str:
-    """The sentence for columns that `row_names` found, without its end."""
-    if names == [""]:
+def left_out(names: Sequence[str], first: str) -> str:
+    """The sentence for columns that `row_names` found, without its end; `first` is the first."""
+    if names == [""] and first == "":
         return "The first column has no name and is left out"
     several = len(names) > 1
     return (
@@ -142,9 +145,18 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
     counts = Counter(names)
     for name in wanted:
         if name not in counts:
-            raise ValueError(f"{sentence(where)} has no column {name!r}; {_hint(name, names)}")
+            raise ValueError(
+                f"{sentence(where)} has no column {name!r}; {_hint(name, names, where)}"
+            )
         if counts[name] > 1:
             raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
+
+
+def about_target(message: str, target: str) -> str:
+    """A message of the sums, which call the target y, with its name."""
+    message = re.sub(r"^y(?= )", f"The target {target!r}", message)
+    message = message.replace("The values of y are", f"The values of the target {target!r} are")
+    return message.replace("rescale y.", "rescale it.")
 
 
 def sentence(text: str) -> str:
@@ -152,7 +164,12 @@ def sentence(text: str) -> str:
     return "T" + text[1:] if text.startswith("the ") else text
 
 
-def _hint(name: str, names: Sequence[str]) -> str:
+def _is_csv(where: str) -> bool:
+    """Whether a source is a text file, by its name."""
+    return re.search(r"\.[ct]sv(\.\w+)?$", where, re.IGNORECASE) is not None
+
+
+def _hint(name: str, names: Sequence[str], where: str) -> str:
     """The nearest name, or what there is."""
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     if not near:
@@ -161,7 +178,8 @@ def _hint(name: str, names: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     if len(names) == 1:
-        return f"its only column is {names[0]!r}, so give its separator if that is another one."
+        advice = ", so give its separator if that is another one" if _is_csv(where) else ""
+        return f"its only column is {names[0]!r}{advice}."
     return f"it has {quoted(names, 5)}."
 
 

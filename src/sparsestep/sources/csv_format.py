@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Literal
 
-__all__ = ["CsvFormat", "separator_in"]
+__all__ = ["CsvFormat", "is_wide", "separator_in"]
 
 # In the order of preference where several fit equally well.
 SEPARATORS = (",", ";", "\t", "|")
@@ -37,7 +37,7 @@ class CsvFormat:
 
     decimal: Literal[".", ","] | None = None
     """The decimal mark in a CSV file. If not given: the point, or the comma where that is not the
-    separator and columns of text become numbers by it."""
+    separator and columns of text become numbers by it, unless it may separate thousands in all."""
 
     encoding: str = "utf-8"
     "The encoding of a CSV file, such as cp1252."
@@ -58,6 +58,14 @@ class CsvFormat:
                 f"There is no encoding {self.encoding!r}; known are utf-8, cp1252, utf-16 and the "
                 "others of Python."
             ) from None
+
+
+def is_wide(head: bytes, encoding: str) -> bool:
+    """Whether a file has two bytes or more for each character, though not by its encoding."""
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        return False
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return marked or 4 * head.count(0) > len(head)
 
 
 def separator_in(head: str) -> str | None:

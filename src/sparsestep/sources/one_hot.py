@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import Columns, NotNumbersError, require_columns
+from sparsestep.sources.csv_format import CsvFormat
 
 __all__ = ["Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
 
@@ -37,6 +38,10 @@ class Rows(Protocol):
     @property
     def index(self) -> Collection[str]:
         """Those in which pandas wrote its index."""
+
+    @property
+    def csv(self) -> CsvFormat | None:
+        """How CSV files are read, what they show themselves included; None for all else."""
 
     @property
     def where(self) -> str:
@@ -96,7 +101,8 @@ class _OneHot:
         self, rows: Rows, source_names: Sequence[str], categories: dict[str, list[str]]
     ) -> None:
         self._rows, self._source_names, self._categories = rows, source_names, categories
-        self.names, self.index, self.where = rows.names, rows.index, rows.where
+        self.names, self.index = rows.names, rows.index
+        self.csv, self.where = rows.csv, rows.where
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
@@ -150,7 +156,7 @@ def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
     if not text:
         return {}
     found: dict[str, Counter[str]] = {name: Counter() for name in text}
-    numbers = {name: AlmostNumbers() for name in text}
+    numbers = {name: AlmostNumbers(rows.csv) for name in text}
     rows.select(text, text=found)
     for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
         for name, known in found.items():

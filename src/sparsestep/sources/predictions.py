@@ -84,7 +84,7 @@ class Predictions:
         for batch, name, first in self._rows.batches(size):
             arrays = {key: batch.column(key) for key in batch.schema.names}
             predicted = self._predicted(arrays, batch.num_rows, name, first)
-            columns = [*(arrays[key] for key in self._carried), *predicted]
+            columns = [*(_plain(arrays[key]) for key in self._carried), *predicted]
             yield pa.RecordBatch.from_arrays(columns, names=[*self._carried, *self._outputs])
 
     def _predicted(self, arrays: dict[str, Any], n: int, name: str, first: int) -> list[Any]:
@@ -116,6 +116,11 @@ class Predictions:
             f"Column {column!r} has {what} in row {first + row} (counted from 0){of}, for which "
             "there is no prediction."
         )
+
+
+def _plain(column: Any) -> Any:
+    """A column without a dictionary, of which each batch may have its own."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _doubles(column: Any) -> NDArray[np.float64]:

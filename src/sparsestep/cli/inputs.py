@@ -1,0 +1,31 @@
+"""What the data of a command are: tables, or moments files and patterns of these."""
+
+import glob
+import os
+from collections.abc import Sequence
+
+from sparsestep.cli.errors import BadInputError
+
+__all__ = ["are_moments", "expanded"]
+
+
+def are_moments(data: Sequence[str]) -> bool:
+    """Whether the data are moments files; all of them or none."""
+    kinds = {os.path.splitext(path)[1].lower() == ".npz" for path in data}
+    if len(kinds) > 1:
+        raise BadInputError(
+            "Some of the data are moments (.npz) and some are tables; fit one kind."
+        )
+    return kinds == {True}
+
+
+def expanded(data: Sequence[str]) -> list[str]:
+    """The data, with its files for each pattern of moments files; tables find their own."""
+    found: list[str] = []
+    for path in data:
+        pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
+        matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
+        if not matches:
+            raise BadInputError(f"No file matches {path}.")
+        found += matches
+    return found
