@@ -15,6 +15,7 @@ KINDS = (
     "dependent",
     "factors",
     "indicators",
+    "twins",
 )
 PAPER_ALPHAS = 2.0 ** np.linspace(-15, 15, 101)
 
@@ -59,6 +60,10 @@ def design(kind, n, m, rng):
             X[:, low : low + size] = np.eye(size)[rng.integers(0, size, n)]
         if m > 3:
             X[:, -1] = X[:, -3] + X[:, -2]
+        return X
+    if kind == "twins":  # half of the columns nearly those of the other half
+        half = m // 2
+        X[:, :half] = X[:, half : 2 * half] + 10.0 ** rng.uniform(-2.3, -1) * X[:, :half]
         return X
     assert kind == "uncorrelated"
     return X

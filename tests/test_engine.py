@@ -4,6 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from designs import KINDS, PAPER_ALPHAS, problem
+from sparsestep import sparsestep_path
 from sparsestep.engine import solve_all
 from sparsestep.equations import NormalEquations
 from sparsestep.reference import sparsestep_reference
@@ -329,3 +330,36 @@ def test_small_effects_that_explain_much_together_are_not_dropped_at_once(monkey
     assert not found[-1].any()
     assert annealed == [30]
     assert compare(S, q, alphas, found) == 0
+
+
+@pytest.mark.parametrize("seed", [1, 34])
+def test_columns_that_are_nearly_the_same(seed):
+    rng = np.random.default_rng(seed)
+    C = rng.standard_normal((100, 2))
+    X = np.c_[C, C + 0.01 * rng.standard_normal((100, 2))]
+    y = X @ [0.7, -0.5, 0.0, 0.0] + 0.01 * rng.standard_normal(100)
+    # Many alphas, so that they are iterated on.
+    path = sparsestep_path(X, y)
+    literal = sparsestep_path(X, y, alphas=path.alphas, solver="reference")
+    np.testing.assert_array_equal(path.coefs != 0, literal.coefs != 0)
+
+
+@pytest.mark.parametrize("seed", [829, 1506, 764])
+def test_pairs_of_columns_whose_errors_move_each_other(seed):
+    rng = np.random.default_rng([9, seed])
+    g, n, e = int(rng.integers(1, 9)), int(rng.integers(60, 300)), 10.0 ** rng.uniform(-2.3, -1.3)
+    C = rng.standard_normal((n, g))
+    X = np.c_[C, C + e * rng.standard_normal((n, g))]
+    if rng.random() < 0.5:
+        X = np.c_[X, rng.standard_normal((n, int(rng.integers(1, 10))))]
+    settings = {
+        "gamma_step": float(rng.choice([3, 5, 10])),
+        "t_max": int(rng.choice([1, 2, 3, 5])),
+    }
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = X @ (rng.uniform(-1, 1, X.shape[1]) * (rng.random(X.shape[1]) < 0.7))
+    y = y + 10.0 ** rng.uniform(-3, 0) * max(y.std(), 0.1) * rng.standard_normal(n)
+    y = (y - y.mean()) / y.std()
+    alphas = n * np.geomspace(1e-8, 0.3, 300)
+    S, q = X.T @ X, X.T @ y
+    compare(S, q, alphas, engine(S, q, alphas, Schedule(**settings)), **settings)

@@ -400,3 +400,20 @@ def test_what_is_too_small_to_show_still_counts_for_variables_without_a_penalty(
     auto = SparseStep(0.5, **settings).fit(X, y)
     literal = SparseStep(0.5, solver="reference", **settings).fit(X, y)
     assert_allclose(auto.coef_, literal.coef_, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("seed", "alpha", "settings"),
+    [
+        (58, 0.1, {"gamma_step": 10.0, "t_max": 1}),
+        (25, 1e-3, {"gamma_stop": 1e-3}),
+        (57, 0.02194, {"gamma_step": 30.0, "gamma_stop": 1.5716e-05}),
+    ],
+)
+def test_what_the_loop_does_not_reach_before_its_end(seed, alpha, settings):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((12, 20))
+    y = X[:, :4] @ [2.0, -1.0, 0.5, 0.1] + 0.1 * rng.standard_normal(12)
+    A, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    alphas = np.array([alpha / y.var() / 4, alpha])
+    compare_rows(A, y, alphas, solve(A, y, alphas, Schedule(**settings)), **settings)

@@ -34,7 +34,7 @@ from sparsestep.equations import NormalEquations, negligible
 from sparsestep.linear import GramFamily
 from sparsestep.products import by_gram
 from sparsestep.reference import sparsestep_reference
-from sparsestep.schedule import BOLD, CAREFUL, WARY, Rules, Schedule, decided, late_start
+from sparsestep.schedule import BOLD, CAREFUL, CLOSE, WARY, Rules, Schedule, decided, late_start
 from sparsestep.threads import one_blas_thread
 
 __all__ = ["solve_all"]
@@ -186,7 +186,10 @@ def _solve_block(
     if not family.invertible:
         penalized = np.count_nonzero(todo.alpha, axis=1) > 0
         literal, todo = [todo.take(~penalized)], todo.take(penalized)
-    for rules in (BOLD if family.well_conditioned else WARY, CAREFUL):
+    first = WARY
+    if family.well_conditioned:
+        first = BOLD if family.is_mild else CLOSE
+    for rules in (first, CAREFUL):
         if len(todo.slot) > (_FEW if rules is CAREFUL and b.shape[1] <= _TINY else 0):
             rows = _enter(todo, family, gammas, rules)
             end, doubtful, taken = _anneal(family, rows, gammas, schedule, rules, told)
@@ -282,7 +285,8 @@ def _enter(rows: _Rows, family: GramFamily, gammas: Array, rules: Rules) -> _Row
         at=at,
         stubborn=stubborn,
     )
-    return rows.astype(np.float32) if rules is BOLD and _is_moderate(rows, gammas) else rows
+    single = rules in (BOLD, CLOSE) and _is_moderate(rows, gammas)
+    return rows.astype(np.float32) if single else rows
 
 
 def _is_moderate(rows: _Rows, gammas: Array) -> bool:

@@ -57,7 +57,7 @@ _DUAL_BONUS = 3
 _MILD = 0.1
 _CAUTION = 4.0
 # Errors so many times larger than they seemed are a reason to solve by a factorization.
-_MISLED = 1000.0
+_MISLED = 10.0
 # Up to some m / 3 iterations conjugate gradients are cheaper than a factorization.
 _FEWEST_ITERATIONS = 24
 _ITERATIONS_PER_COLUMN = 1 / 3
@@ -96,6 +96,8 @@ class GramFamily:
         The smallest eigenvalue of each matrix, roughly (0 if it may be anything).
     rcond : ndarray of shape (n_grams,)
         Reciprocal condition number of each matrix, in the 1-norm.
+    is_mild : bool
+        Whether no columns are strongly correlated.
     map : callable
         Python's ``map``, or that of a pool of threads: factorizations are shared out by it.
     """
@@ -113,6 +115,7 @@ class GramFamily:
         worst = self.rcond.min(initial=1.0)
         self.invertible = bool(worst > _INVERTIBLE)
         self.well_conditioned = bool(worst > _SINGLE)
+        self.is_mild = bool(self.smallest.min(initial=1.0) > _MILD)
         self._deflation = None if self.well_conditioned else Deflation.of(self.S)
         self._inverse, self.own = self.P, self.tau
         if self._deflation is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BOLD", "CAREFUL", "WARY", "Rules", "Schedule", "decided", "late_start"]
+__all__ = ["BOLD", "CAREFUL", "CLOSE", "WARY", "Rules", "Schedule", "decided", "late_start"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -101,9 +101,11 @@ BOLD = Rules(
     patience=0.5,
     as_carried=0.3,
 )
-# WARY takes its place where columns are nearly collinear: one that hardly moves may yet move when
-# another falls.
-WARY = replace(BOLD, steady=1e-3)
+# CLOSE takes its place where columns are strongly correlated: an error that one coefficient carries
+# comes back by way of another, which no bound sees, and must not be a reason for further errors.
+CLOSE = replace(BOLD, as_carried=0.03)
+# WARY is for nearly collinear ones, where one that hardly moves may yet move when another falls.
+WARY = replace(CLOSE, steady=1e-3)
 CAREFUL = Rules(
     tolerance=1e-9,
     start=1e-2,

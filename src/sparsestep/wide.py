@@ -44,14 +44,14 @@ Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
 # The fall starts where the ratios of all ridge regressions so far are below 1 over this.
-_RIDGE = 32.0
+_RIDGE = {BOLD: 32.0, CAREFUL: 1e4}
 # The excess, here at ratio 1, from which a column is treated by itself ...
 _STRONG = 3.0
 # ... and the largest number of such columns, relative to the rows, for which iterating pays.
 _MOST_STRONG = 2
 # Error of the ratios that a solve may leave once it matters, in single and in double precision, the
 # most that is put up with, and what rounding adds to it.
-_GOAL = {"f": 4e-6, "d": 1e-11}
+_GOAL = {"f": 4e-6, "d": 1e-13}
 _POOR = 1e-3
 _ROUNDING = 0.1
 _MOST_ITERATIONS = 30
@@ -66,7 +66,7 @@ _MANY = 1 << 20
 # Largest carried error, relative to the coefficient, that cannot turn a decision around.
 _DOUBT = 0.2
 # Largest carried error of coefficients that are the answer as they are.
-_ALL_DIGITS = 1e-9
+_ALL_DIGITS = 1e-10
 # A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
 _STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
 # Directions of the rows in which the columns vary less than this, relative to the most, are none.
@@ -228,7 +228,7 @@ def _enter(
     A = columns.matrix(dtype)
     gamma = schedule.gammas() * unit[:, np.newaxis]
     largest = _largest_ridge(columns, y, target, alpha[:, np.newaxis] / gamma**2) / gamma
-    late = largest > 1 / _RIDGE
+    late = largest > 1 / _RIDGE[rules]
     at = np.where(late.any(axis=1), np.argmax(late, axis=1), np.argmax(largest, axis=1))
     rows = np.arange(len(target))
     before = gamma[rows, np.maximum(at - 1, 0)] * (at > 0)
@@ -429,8 +429,9 @@ def _finish(
         good[row] = (
             most * gamma < _STAYS_OUT[rules] * alpha
             and np.all(size > 0.5 * rules.in_ratio * gamma)
-            # What is still on its way is not decided.
+            # What is still on its way is not decided; near the end it does not get there any more.
             and np.all((change > 0.5) & (change < 2))
+            and (rows.at[row] < len(gammas) - 2 or np.all(np.abs(change - 1) < _ALL_DIGITS))
             and np.all(d * np.sum(fit.inverse**2, axis=1) < 1e-5)
             and w * columns.e.max() < 1e-5
             and most * w < 0.5 * schedule.epsilon * unit
