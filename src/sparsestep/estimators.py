@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparsestep.collinearity import collinearity
 from sparsestep.fitted import (
+    GIVEN_FOLDS,
     Fitted,
     Splits,
     by_alpha,
@@ -587,7 +588,7 @@ class SparseStepCV(_SparseStepBase):
         folds = list(moments)
         whole, train = without_each(folds)
         self._adopt(whole)
-        how = Splits(cross_validation(len(folds)), "the moments of each fold, given")
+        how = Splits(cross_validation(len(folds)), GIVEN_FOLDS)
         self._cross_validate(whole, train, folds, how)
         return self
 

@@ -23,6 +23,7 @@ from sparsestep.table import Table
 from sparsestep.words import cross_validation, quoted, variables
 
 __all__ = [
+    "GIVEN_FOLDS",
     "CVResult",
     "Fitted",
     "Splits",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+# What made the splits where only the moments of each fold are known.
+GIVEN_FOLDS = "the moments of each fold, given"
 # Coefficients, intercept and alpha.
 Point = tuple[Array, float, float]
 

@@ -15,7 +15,7 @@ from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
 from sparsestep.collinearity import LostDigitsWarning
-from sparsestep.fitted import Fitted, by_alpha, by_criterion, by_folds, by_size
+from sparsestep.fitted import GIVEN_FOLDS, Fitted, by_alpha, by_criterion, by_folds, by_size
 from sparsestep.fitting import Settings
 from sparsestep.model_document import Document, Kind
 from sparsestep.model_file import fitted_document, write_document
@@ -104,7 +104,7 @@ def fit(
             fitted = by_criterion(reading.whole, wanted, criterion, settings)
             own = {"criterion": criterion, "alphas": wanted}
         else:
-            splitter = "the moments of each fold, given" if are_moments(data) else None
+            splitter = GIVEN_FOLDS if are_moments(data) else None
             fitted = by_folds(reading.parts, wanted, rule or "min", settings, splitter)
             own = {"alphas": wanted, "cv": len(reading.parts), "rule": rule or "min"}
             own |= {"n_jobs": None, "verbose": 0}
