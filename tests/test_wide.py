@@ -13,7 +13,8 @@ from designs import design
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.equations import RowEquations, copies_among_rows
 from sparsestep.polish import RowGram, polish_path
-from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
+from sparsestep.reference import sparsestep_reference
+from sparsestep.reference_rows import sparsestep_reference_rows
 from sparsestep.schedule import Schedule
 from sparsestep.wide import solve_wide
 

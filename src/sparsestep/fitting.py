@@ -22,7 +22,8 @@ from sparsestep.equations import (
 from sparsestep.grid import alpha_grid, every_size
 from sparsestep.moments import Moments
 from sparsestep.polish import RowGram, polish_path
-from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
+from sparsestep.reference import sparsestep_reference
+from sparsestep.reference_rows import sparsestep_reference_rows
 from sparsestep.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 from sparsestep.ties import best_fitting

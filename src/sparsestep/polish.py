@@ -26,9 +26,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sparsestep.equations import spanned_by_earlier
-from sparsestep.unlocked import factorize, invert, substitute
 
 __all__ = ["RowGram", "polish_path"]
 
@@ -357,9 +357,8 @@ class _Support:
         if factor is None:
             return None
         b = _solved(factor, q[inside])
-        invert(factor)
-        V = np.triu(factor)
-        V += np.triu(V, 1).T
+        V = lapack.dpotri(factor, lower=True)[0] if len(factor) else factor
+        V = np.tril(V) + np.tril(V, -1).T
         cross = S.block(inside, slice(None))
         c = S.diag - np.einsum("ij,ij->j", cross, V @ cross)
         return cls(S, q, inside, V, b, q - b @ cross, c)
@@ -416,13 +415,11 @@ def _at_best(gain: Array, loss: float, left: Array) -> Array:
 
 def _factor(S: Gram, inside: Index) -> Array | None:
     """Cholesky's factor of the Gram matrix of some columns, if it has one."""
-    factor = np.ascontiguousarray(S.block(inside, inside))
-    return factor if factorize(factor) else None
+    block = S.block(inside, inside)
+    factor, failed = lapack.dpotrf(block, lower=True) if len(block) else (block, 0)
+    return None if failed else factor
 
 
 def _solved(factor: Array, q: Array) -> Array:
     """The solution for a matrix with this factor."""
-    b = q[np.newaxis].copy()
-    substitute(factor, b, transposed=False)
-    substitute(factor, b, transposed=True)
-    return np.asarray(b[0])
+    return np.asarray(lapack.dpotrs(factor, q, lower=True)[0]) if len(q) else q

@@ -32,8 +32,8 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from sparsestep.equations import RowEquations
-from sparsestep.reference import least_norm, sparsestep_reference_rows
-from sparsestep.schedule import BOLD, CAREFUL, Rules, Schedule
+from sparsestep.reference_rows import least_norm, sparsestep_reference_rows
+from sparsestep.schedule import Schedule
 from sparsestep.threads import parallel_map
 
 __all__ = ["solve_wide"]
@@ -43,8 +43,21 @@ Floats = NDArray[Any]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
-# The fall starts where the ratios of all ridge regressions so far are below 1 over this.
-_RIDGE = {BOLD: 32.0, CAREFUL: 1e4}
+
+@dataclass(frozen=True)
+class _Rules:
+    """How far the shortcuts go."""
+
+    ridge: float  # start where the ratios of all ridge regressions so far are below 1 over this
+    in_weight: float  # selected: the penalty's share of what holds b_j is below this ...
+    in_ratio: float  # ... and |b_j| > in_ratio * gamma
+    out_ratio: float  # not selected: |b_j| < out_ratio * gamma / gamma_step ...
+    # ... and stays so while |x'a| gamma / alpha is below this; the largest r / (1 + r^2)^2 is 0.32
+    stays_out: float
+
+
+_BOLD = _Rules(ridge=32.0, in_weight=0.05, in_ratio=4.0, out_ratio=0.4, stays_out=0.2)
+_CAREFUL = _Rules(ridge=1e4, in_weight=1e-3, in_ratio=16.0, out_ratio=0.1, stays_out=0.1)
 # The excess, here at ratio 1, from which a column is treated by itself ...
 _STRONG = 3.0
 # ... and the largest number of such columns, relative to the rows, for which iterating pays.
@@ -67,8 +80,6 @@ _MANY = 1 << 20
 _DOUBT = 0.2
 # Largest carried error of coefficients that are the answer as they are.
 _ALL_DIGITS = 1e-10
-# A column stays out while |x'a| gamma / alpha is below the largest r / (1 + r^2)^2, which is 0.32.
-_STAYS_OUT = {BOLD: 0.2, CAREFUL: 0.1}
 # Directions of the rows in which the columns vary less than this, relative to the most, are none.
 _NOTHING = 1e-14
 # But if a column has more than this, of its own length, along one of them, or if the squares along
@@ -190,7 +201,7 @@ def solve_wide(
             largest = np.abs(y).max(axis=1, keepdims=True)
             length = np.linalg.norm(y / largest, axis=1) * largest[:, 0]
             y /= length[:, np.newaxis]
-            for rules in (BOLD, CAREFUL) if columns.told_apart else ():
+            for rules in (_BOLD, _CAREFUL) if columns.told_apart else ():
                 here = target[todo]
                 unit = columns.size / length[here]
                 alpha = alphas[todo] / length[here] ** 2
@@ -221,14 +232,14 @@ def _enter(
     alpha: Array,
     unit: Array,
     schedule: Schedule,
-    rules: Rules,
+    rules: _Rules,
 ) -> _Rows:
     """The rows where the ridge regime ends for them: the first gamma whose ratios are not small."""
-    dtype = np.dtype(np.float32 if rules is BOLD else np.float64)
+    dtype = np.dtype(np.float32 if rules is _BOLD else np.float64)
     A = columns.matrix(dtype)
     gamma = schedule.gammas() * unit[:, np.newaxis]
     largest = _largest_ridge(columns, y, target, alpha[:, np.newaxis] / gamma**2) / gamma
-    late = largest > 1 / _RIDGE[rules]
+    late = largest > 1 / rules.ridge
     at = np.where(late.any(axis=1), np.argmax(late, axis=1), np.argmax(largest, axis=1))
     rows = np.arange(len(target))
     before = gamma[rows, np.maximum(at - 1, 0)] * (at > 0)
@@ -265,7 +276,7 @@ def _anneal(
     columns: _Columns,
     rows: _Rows,
     schedule: Schedule,
-    rules: Rules,
+    rules: _Rules,
     lengths: Array | None,
     told: Callable[[int], None],
 ) -> tuple[Array, Mask, int]:
@@ -277,7 +288,7 @@ def _anneal(
     dtype = rows.ratio.dtype
     lean = columns.lean.astype(dtype)
     gammas = schedule.gammas()
-    solve = _iterate if rules is BOLD else partial(_carefully, last=len(gammas) - 1)
+    solve = _iterate if rules is _BOLD else partial(_carefully, last=len(gammas) - 1)
     found = np.zeros(rows.ratio.shape)
     doubtful = np.zeros(len(rows.slot), dtype=bool)
     known: _Known = {}
@@ -338,7 +349,7 @@ def _anneal(
 
 
 def _decided(
-    size: Floats, c: Floats, pull: Floats, error: Floats, schedule: Schedule, rules: Rules
+    size: Floats, c: Floats, pull: Floats, error: Floats, schedule: Schedule, rules: _Rules
 ) -> tuple[Mask, Mask, Mask]:
     """Which coefficients stay in, which rows have undecided ones, and which of these carry doubt.
 
@@ -389,7 +400,7 @@ def _finish(
     stays: Mask,
     known: _Known,
     schedule: Schedule,
-    rules: Rules,
+    rules: _Rules,
     small_too: bool,
 ) -> tuple[Array, Mask]:
     """Least squares on the supports, and for which rows that is where the loop ends.
@@ -427,7 +438,7 @@ def _finish(
         change = rows.ratio[row, fit.inside] * gamma / (fit.b * lean)
         w, d = last**2 / alpha, alpha * last**2 / size**4
         good[row] = (
-            most * gamma < _STAYS_OUT[rules] * alpha
+            most * gamma < rules.stays_out * alpha
             and np.all(size > 0.5 * rules.in_ratio * gamma)
             # What is still on its way is not decided; near the end it does not get there any more.
             and np.all((change > 0.5) & (change < 2))

@@ -18,7 +18,8 @@ from sparsestep.display.checks import (
 )
 from sparsestep.display.labels import plain
 from sparsestep.display.places import places
-from sparsestep.reference import sparsestep_reference, sparsestep_reference_rows
+from sparsestep.reference import sparsestep_reference
+from sparsestep.reference_rows import sparsestep_reference_rows
 from sparsestep.threads import one_blas_thread
 
 if TYPE_CHECKING:

@@ -1,0 +1,30 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int32]
+
+def inverse(S: Array, P: Array) -> bool: ...
+def solve(
+    S: Array,
+    P: Array | None,
+    tau: Array,
+    mu: float,
+    mild: bool,
+    q: Array,
+    ols: Array,
+    root: Array,
+    factor: Array,
+    gammas: Array,
+    gamma_step: float,
+    t_max: int,
+    epsilon: float,
+    alphas: Array,
+    targets: Index,
+    starts: Index,
+    from_ols: Index,
+    tolerance: float,
+    forgotten: float,
+    B: Array,
+    done: Index,
+) -> int: ...

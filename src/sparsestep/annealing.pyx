@@ -1,0 +1,655 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Algorithm 1 for the problems of one Gram matrix, each at its own pace: the compiled part of `engine`.
+
+A problem is (Gram matrix S, target q, alpha), scaled so that S has a unit diagonal. A step of the loop solves
+one of two forms of the same system, with P = S^-1 and tau_j = 1 / P_jj:
+
+    primal  (S + D) b = q                           dual  (P + D^-1) f = P q = b_ols,   b = D^-1 f
+
+by conjugate gradients in the textbook's letters (x, r, z, p, Ap), preconditioned by the diagonal or, where
+columns are strongly correlated, by an exact Cholesky factor of the *hard* columns (d_j < 1 in the primal,
+d_j > tau_j in the dual) and the diagonal elsewhere. With all columns hard it is a direct solve. The form
+with fewer hard columns is taken. `e` is the diagonal added to the matrix: d, or 1 / d.
+
+Differences from the textbook:
+
+- The vectors p of all unfinished problems are multiplied by the matrix at once; each problem then advances
+  by itself: to its next iteration, step or gamma, or to its end.
+- A step starts from the last x and its known residual, r + (e_old - e) x, which needs no product.
+- Iterations stop once the correction z is small enough for what the loop still remembers of it.
+- Where that allows, products are in single precision. `drift` bounds the error they leave in r; when it
+  counts, r is computed anew in double precision.
+
+`err` bounds the error that each coefficient carries from step to step. A problem whose bound grows beyond
+DOUBT is given up as doubtful, to be solved again with more care. See `docs/mathematics.md`.
+"""
+
+from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from scipy.linalg.cython_blas cimport dgemm, dtrsv, sgemm
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
+
+cdef extern from "kernels.h" nogil:
+    double curvature(int, const double *, const double *, double *)
+    void step(int, double, const double *, const double *, double *, double *)
+    double jacobi(int, const double *, const double *, double *)
+    double largest(int, const double *, const double *)
+    void direction(int, double, const double *, double *)
+    double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
+                     const double *, double *, double *)
+    void primal_system(int, const double *, const double *, double *, double *, double *)
+    void dual_system(int, const double *, const double *, const double *, double *, double *, double *)
+    void dual_coefficients(int, const double *, const double *, const double *, double *)
+    double carry_error(int, double, double, double, const double *, const double *, const double *,
+                       const double *, double *, double *, double *)
+    void subtract(int, double, const double *, double *)
+    void narrow(int, const double *, float *)
+    void widen(int, const float *, double *)
+
+cdef enum:
+    PRIMAL = 0
+    DUAL = 1
+
+cdef enum:  # the state of a problem
+    RUNNING = 0
+    DONE = 1
+    DOUBTFUL = 2
+
+cdef enum:
+    PLAIN = 24            # up to so many columns a plain loop factorizes faster than LAPACK
+    DIRECT = 32           # up to so many columns every step is a direct solve
+    MOST_ITERATIONS = 40  # after so many iterations a problem goes on by direct solves
+
+cdef double HARD = 1.0        # hard: d_j < HARD in the primal, d_j > tau_j / HARD in the dual ...
+cdef double MOST = 0.7        # ... and with more than this share of them a step is a direct solve
+cdef double TRUST = 1e-6      # smallest eigenvalue of S from which on P has the digits of an answer
+cdef double IN_RATIO = 4.0    # selected: |b_j| > IN_RATIO gamma and d_j < IN_WEIGHT tau_j
+cdef double IN_WEIGHT = 0.05
+cdef double OUT_RATIO = 0.4   # not selected: |b_j| < OUT_RATIO times the next gamma and d_j > OUT_WEIGHT
+cdef double OUT_WEIGHT = 4.0
+cdef double AGREE = 0.1       # relative distance of b_j to least squares on the support
+cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that may turn a decision around
+cdef double LEAK = 0.05        # ... and its share that reaches other coefficients
+cdef double MARGIN = 4.0      # error of x over the correction z that is left out
+cdef double DIGITS = 1e-9     # relative error of an answer
+cdef double DRIFT = 2e-8      # rounding of a product in single precision
+cdef double EPS = 2.2e-16
+
+cdef struct Gram:  # what the problems share
+    int m
+    int n_gammas
+    int t_max
+    const double *S
+    const double *P         # NULL if S is singular but for rounding
+    const double *tau
+    double mu               # lower bound on the smallest eigenvalue of S
+    const double *gamma
+    double gamma_step
+    double epsilon
+    const double *factor    # penalty factors
+    const double *ones
+    const double *zeros
+    double strict           # weight of an error that the loop remembers in full ...
+    double loose            # ... and of one that it forgets
+    bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
+    bint literal            # every step of the loop, by direct solves, whatever the bound says
+    bint single             # products in single precision
+
+cdef struct Problem:
+    double alpha
+    const double *q
+    const double *ols
+    const double *root      # gamma times root_j is gamma in the units of b_j
+    int g                   # position: gamma, step at it, steps so far
+    int t
+    int steps
+    int form
+    bint fresh              # r is not known: the next product is with x, not with p
+    bint from_zero          # the step before this one was left out
+    bint ending             # decided; the last gammas show in the answer
+    bint direct             # every step is a direct solve
+    bint exact              # this one is
+    int iterations
+    double rz
+    double weight           # of a correction z; below 1 / weight it is small enough
+    double left             # the largest correction left out
+    double drift
+    double carried          # the largest error that the last step carried on
+    double *b
+    double *err
+    double *x
+    double *r
+    double *p
+    double *e
+    double *inverse         # of the diagonal of the system
+    int h                   # hard columns and the factor of their block
+    int capacity
+    int *hard
+    double *L
+
+cdef struct Scratch:
+    double *z
+    double *force
+    double *tmp
+    char *support
+
+
+cdef bint cholesky(double *A, int n) noexcept nogil:
+    """A <- L with L L' = A, by rows of the lower triangle; False if A is not positive definite."""
+    cdef int i, j, k, info
+    cdef double s
+    if n > PLAIN:
+        dpotrf(b"U", &n, A, &n, &info)
+        return info == 0
+    for i in range(n):
+        for j in range(i):
+            s = A[i * n + j]
+            for k in range(j):
+                s -= A[i * n + k] * A[j * n + k]
+            A[i * n + j] = s / A[j * n + j]
+        s = A[i * n + i]
+        for k in range(i):
+            s -= A[i * n + k] * A[i * n + k]
+        if not s > 0.0:
+            return False
+        A[i * n + i] = sqrt(s)
+    return True
+
+
+cdef void substitute(const double *L, int n, double *v) noexcept nogil:
+    """v <- (L L')^-1 v."""
+    cdef int i, k, one = 1
+    cdef double s
+    cdef const double *row
+    if n > PLAIN:
+        dtrsv(b"U", b"T", b"N", &n, <double *>L, &n, v, &one)
+        dtrsv(b"U", b"N", b"N", &n, <double *>L, &n, v, &one)
+        return
+    for i in range(n):
+        row = L + i * n
+        s = v[i]
+        for k in range(i):
+            s -= row[k] * v[k]
+        v[i] = s / row[i]
+    for i in range(n - 1, -1, -1):
+        row = L + i * n
+        s = v[i] / row[i]
+        v[i] = s
+        for k in range(i):
+            v[k] -= s * row[k]
+
+
+cdef bint factorize(Problem *k, const double *M, const double *shift, int m) noexcept nogil:
+    """The Cholesky factor of the columns k.hard of M + diag(shift); False if they are dependent."""
+    cdef int i, j, h = k.h
+    cdef double diagonal
+    cdef double *L
+    cdef const double *row
+    if h > k.capacity:
+        free(k.L)
+        k.capacity = h
+        k.L = <double *>malloc(<size_t>h * h * sizeof(double))
+    for i in range(h):
+        row = M + <size_t>k.hard[i] * m
+        L = k.L + <size_t>i * h
+        for j in range(i + 1):
+            L[j] = row[k.hard[j]]
+        L[i] += shift[k.hard[i]]
+    if not cholesky(k.L, h):
+        return False
+    for i in range(h):
+        j = k.hard[i]
+        diagonal = M[<size_t>j * m + j] + shift[j]
+        if not k.L[<size_t>i * h + i] ** 2 > h * EPS * diagonal:
+            return False
+    return True
+
+
+cdef void inverse_diagonal(Problem *k, double *out) noexcept nogil:
+    """The diagonal of the inverse of the hard block, in the place of its factor, which is lost."""
+    cdef int i, j, h = k.h, info
+    cdef const double *row
+    if h == 0:
+        return
+    dtrtri(b"U", b"N", &h, k.L, &h, &info)
+    memset(out, 0, h * sizeof(double))
+    for i in range(h):
+        row = k.L + <size_t>i * h
+        for j in range(i + 1):
+            out[j] += row[j] * row[j]
+
+
+cdef void enter(const Gram *G, Problem *k, int g, bint from_ols) noexcept nogil:
+    """Start late, at gamma g: from least squares, or from zero."""
+    cdef int j
+    cdef double d
+    k.g, k.form = g, -1
+    k.from_zero = g > 0 and not from_ols
+    k.direct = G.literal or G.m <= DIRECT
+    for j in range(G.m):
+        k.b[j] = k.err[j] = 0.0
+        if from_ols:
+            d = k.alpha * G.factor[j] / (G.gamma[g] * k.root[j]) ** 2
+            k.b[j] = k.ols[j]
+            k.err[j] = fabs(k.ols[j]) * d / G.tau[j]
+            k.carried = fmax(k.carried, k.err[j])
+
+
+cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
+    """Set up the system of the next step; False if it cannot be factorized."""
+    cdef int j, m = G.m, form = k.form
+    cdef double n_hard[2]
+    cdef double *d = k.p
+    k.weight = penalties(m, k.alpha, G.gamma[k.g], G.strict, G.loose, HARD, G.factor, k.root, G.tau, k.b, d, n_hard)
+    if k.ending:
+        for j in range(m):
+            k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
+    if G.P == NULL or k.direct or (k.ending and G.mu <= TRUST):
+        form = PRIMAL
+    elif form < 0:
+        form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
+    elif 2 * n_hard[1 - form] < n_hard[form]:
+        form = 1 - form
+    k.exact = k.direct or (not G.mild and n_hard[form] > MOST * m)
+    if k.exact:
+        form = PRIMAL
+    k.fresh = form != k.form and not k.exact
+    k.form = form
+    if k.fresh:
+        for j in range(m):
+            k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j]
+    k.h = 0
+    if k.exact or not G.mild:
+        for j in range(m):
+            if k.exact or (d[j] < HARD if form == PRIMAL else d[j] * HARD > G.tau[j]):
+                k.hard[k.h] = j
+                k.h += 1
+    if form == PRIMAL:
+        primal_system(m, d, k.x, k.e, k.r, k.inverse)
+    else:
+        dual_system(m, d, k.x, G.tau, k.e, k.r, k.inverse)
+    k.iterations = 0
+    return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
+
+
+cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """z = M^-1 r, and k.left, the largest correction of b that it stands for; returns r'z."""
+    cdef int i, j, m = G.m
+    cdef double rz = jacobi(m, k.inverse, k.r, w.z)
+    for i in range(k.h):
+        w.tmp[i] = k.r[k.hard[i]]
+    substitute(k.L, k.h, w.tmp)
+    for i in range(k.h):
+        j = k.hard[i]
+        rz += k.r[j] * (w.tmp[i] - w.z[j])
+        w.z[j] = w.tmp[i]
+    k.left = largest(m, w.z, <const double *>k.e if k.form == DUAL else G.ones)
+    return rz
+
+
+cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nogil:
+    """Go on, given the product of the matrix and k.p (or k.x if fresh), until the next one is needed."""
+    cdef int j, m = G.m, state = RUNNING
+    cdef double pAp, rz
+    cdef const double *right = k.q if k.form == PRIMAL else k.ols
+    if Ap == NULL:
+        pass
+    elif k.fresh:
+        for j in range(m):
+            k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
+        k.fresh = False
+        k.drift = 0.0
+    else:
+        pAp = curvature(m, k.e, k.p, Ap)
+        if not pAp > 0.0:
+            return DOUBTFUL
+        step(m, k.rz / pAp, k.p, Ap, k.x, k.r)
+        if G.single and not k.ending:
+            k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
+    while state == RUNNING:
+        if k.exact:
+            memcpy(k.x, k.q, m * sizeof(double))
+            substitute(k.L, m, k.x)
+            memset(k.r, 0, m * sizeof(double))
+            k.left = k.drift = 0.0
+        elif k.fresh:
+            return RUNNING
+        else:
+            rz = precondition(G, k, w)
+            if not k.left * k.weight <= 1.0:
+                if k.iterations < MOST_ITERATIONS and rz < INFINITY:
+                    direction(m, rz / k.rz if k.iterations else 0.0, w.z, k.p)
+                    k.rz = rz
+                    k.iterations += 1
+                    return RUNNING
+                k.direct = True
+                if not start_step(G, k):
+                    return DOUBTFUL
+                continue
+            if k.drift * k.weight > 1.0:
+                k.fresh = True
+                k.iterations = 0
+                return RUNNING
+        state = finish_step(G, k, w)
+    return state
+
+
+cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """The coefficients after a step, the error they carry, and the start of the next step."""
+    cdef int j, m = G.m, state
+    cdef const double *b = k.x
+    cdef double most
+    if k.form == DUAL:
+        dual_coefficients(m, k.e, k.x, k.r, w.tmp)
+        b = w.tmp
+    if k.from_zero:
+        # The steps before were not far from this one, and not at zero: half of the gain on all of b.
+        for j in range(m):
+            k.b[j] = b[j]
+            k.err[j] = 0.5 * fabs(b[j])
+        k.from_zero = False
+    most = MARGIN * k.left + k.drift + LEAK * k.carried
+    most = carry_error(m, k.alpha, G.gamma[k.g], most, G.factor, k.root, G.tau, b, k.b, k.err, &k.carried)
+    if G.mild and not most <= DOUBT:
+        return DOUBTFUL
+    k.steps += 1
+    k.t += 1
+    if k.t == G.t_max:
+        k.t = 0
+        if k.g + 1 < G.n_gammas and not k.ending and not G.literal and decided(G, k, w):
+            state = settle(G, k, w)
+            if state != RUNNING:
+                return state
+        k.g += 1
+        if k.g == G.n_gammas:
+            return last_step(G, k)
+    return RUNNING if start_step(G, k) else DOUBTFUL
+
+
+cdef bint decided(const Gram *G, const Problem *k, Scratch *w) noexcept nogil:
+    """Whether each coefficient is above or below its gamma for good, it seems; w.support says which."""
+    cdef int j
+    cdef double width, c, a, b, s, d
+    for j in range(G.m):
+        width = G.gamma[k.g] * k.root[j]
+        c = width * width
+        a = k.alpha * G.factor[j]
+        b = fabs(k.b[j])
+        s = b * b + c
+        d = a * (c / s) / s
+        # tau_j is what all other columns leave of column j; if that is little, `settle` asks the selected ones.
+        w.support[j] = a == 0.0 or (b > IN_RATIO * width and d < IN_WEIGHT * (G.tau[j] if G.mild else 1.0))
+        if not w.support[j] and not (b < OUT_RATIO * width / G.gamma_step and a > OUT_WEIGHT * c):
+            return False
+    return True
+
+
+cdef bint least_squares(const Gram *G, Problem *k, Scratch *w, double *bhat, double *tau) noexcept nogil:
+    """Least squares on w.support, the forces X'(y - Xb), and 1 / (S_AA^-1)_jj or a lower bound on it.
+
+    From the columns selected, or from least squares on all columns by the others, whichever are fewer.
+    """
+    cdef int i, j, l, m = G.m, n_selected = 0
+    cdef bint dual
+    cdef double s
+    cdef const double *row
+    for j in range(m):
+        n_selected += w.support[j]
+    dual = G.mild and 2 * n_selected > m
+    k.h = 0
+    for j in range(m):
+        if w.support[j] != dual:
+            k.hard[k.h] = j
+            k.h += 1
+    if not factorize(k, G.P if dual else G.S, G.zeros, m):
+        return False
+    for i in range(k.h):
+        w.tmp[i] = (k.ols if dual else k.q)[k.hard[i]]
+    substitute(k.L, k.h, w.tmp)
+    memset(bhat, 0, m * sizeof(double))
+    memset(w.force, 0, m * sizeof(double))
+    memcpy(bhat if dual else w.force, k.ols if dual else k.q, m * sizeof(double))
+    for i in range(k.h):
+        subtract(m, w.tmp[i], (G.P if dual else G.S) + <size_t>k.hard[i] * m, bhat if dual else w.force)
+    for i in range(k.h):
+        bhat[k.hard[i]] = 0.0 if dual else w.tmp[i]
+        w.force[k.hard[i]] = w.tmp[i] if dual else 0.0
+    memcpy(tau, G.tau, m * sizeof(double))
+    if G.mild:
+        return True
+    inverse_diagonal(k, w.tmp)
+    for i in range(k.h):
+        tau[k.hard[i]] = 1.0 / w.tmp[i]
+    return True
+
+
+cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """DONE if the loop ends at least squares on w.support, and k.b is that; else RUNNING.
+
+    It does if that contradicts no decision at the gamma where it was made, and if the last gamma is nil
+    beside it. If the last gamma shows, the problem enters the last gammas from there.
+    """
+    cdef int i, j, m = G.m, last = G.n_gammas - 1
+    cdef double width, c, a, b, s, d, rate = 0.0, left, nil, smallest = INFINITY
+    cdef bint shows = False
+    cdef double *bhat = w.z
+    cdef double *tau = k.inverse
+    if not least_squares(G, k, w, bhat, tau):
+        return RUNNING
+    for j in range(m):
+        if w.support[j]:
+            smallest = fmin(smallest, tau[j] * fabs(bhat[j]))
+    for j in range(m):
+        a = k.alpha * G.factor[j]
+        if a == 0.0:
+            continue
+        width = G.gamma[k.g] * k.root[j]
+        c = width * width
+        nil = G.gamma[last] * k.root[j]
+        b = fabs(bhat[j])
+        if w.support[j]:
+            s = b * b + c
+            if not (b > 0.5 * IN_RATIO * width and fabs(k.b[j] - bhat[j]) <= AGREE * b
+                    and a * (c / s) / s < IN_WEIGHT * tau[j]):
+                return RUNNING
+            s = b * b + nil * nil
+            d = a * (nil / s) * (nil / s) / tau[j]
+            rate = fmax(rate, d)
+            shows |= not d < DIGITS
+        else:
+            if not fabs(w.force[j]) * width < 0.5 * (c + a):
+                return RUNNING
+            b = fabs(w.force[j]) * nil * nil / (a + nil * nil)
+            rate = fmax(rate, (G.gamma_step * G.gamma_step * b / nil) ** 2)
+            shows |= not (b < 0.5 * G.epsilon * k.root[j] and b < 0.1 * DIGITS * smallest)
+    shows |= not rate < 0.01
+    if not shows:
+        memcpy(k.b, bhat, m * sizeof(double))
+        memset(k.err, 0, m * sizeof(double))
+        return last_step(G, k)
+    # From here on a step keeps no more than `rate` of an error, and a gamma earlier gamma_step^2 times that.
+    k.ending = True
+    left = 2.0 * rate * G.gamma_step * G.gamma_step
+    rate *= 8.0
+    while last > k.g + 1:
+        for i in range(G.t_max):
+            left *= rate
+        if left < 0.01 * DIGITS:
+            break
+        rate *= G.gamma_step * G.gamma_step
+        left *= G.gamma_step * G.gamma_step
+        last -= 1
+    left = 0.25 * rate * G.gamma_step * G.gamma_step
+    if last > k.g + 1 and left < 0.1:
+        k.g, k.form = last - 1, -1
+        for j in range(m):
+            c = (G.gamma[last - 1] * k.root[j]) ** 2
+            k.b[j] = bhat[j] if w.support[j] else w.force[j] * c / (k.alpha * G.factor[j] + c)
+            k.err[j] = left * fabs(k.b[j])
+    return RUNNING
+
+
+cdef int last_step(const Gram *G, Problem *k) noexcept nogil:
+    """Set coefficients below epsilon to zero; DONE if the error carried leaves the digits of all others."""
+    cdef int j
+    cdef double b, epsilon
+    for j in range(G.m):
+        b, epsilon = fabs(k.b[j]), G.epsilon * k.root[j]
+        if G.factor[j] == 0.0:
+            epsilon = 0.0
+        if G.mild and ((k.err[j] > 0.0 and fabs(b - epsilon) <= k.err[j]) or (b >= epsilon and k.err[j] > DIGITS * b)):
+            return DOUBTFUL
+        if b < epsilon:
+            k.b[j] = 0.0
+    return DONE
+
+
+cdef inline int group(const Gram *G, const Problem *k) noexcept nogil:
+    """Which product a problem asks for: 0 or 1 with S or P, 2 or 3 the same in single precision."""
+    return k.form + (2 if G.single and not k.fresh and not k.ending else 0)
+
+
+def inverse(const double[:, ::1] S, double[:, ::1] P):
+    """P <- S^-1; False if S is not positive definite but for rounding."""
+    cdef int n = <int>S.shape[0], info, i, j
+    with nogil:
+        P[:, :] = S
+        dpotrf(b"L", &n, &P[0, 0], &n, &info)
+        if info == 0:
+            dpotri(b"L", &n, &P[0, 0], &n, &info)
+        for i in range(n):
+            for j in range(i):
+                P[i, j] = P[j, i]
+    return info == 0
+
+
+def solve(
+    const double[:, ::1] S,
+    const double[:, ::1] P,
+    const double[::1] tau,
+    double mu,
+    bint mild,
+    const double[:, ::1] q,
+    const double[:, ::1] ols,
+    const double[:, ::1] root,
+    const double[::1] factor,
+    const double[::1] gammas,
+    double gamma_step,
+    int t_max,
+    double epsilon,
+    const double[::1] alphas,
+    const int[::1] targets,
+    const int[::1] starts,
+    const int[::1] from_ols,
+    double tolerance,
+    double forgotten,
+    double[:, ::1] B,
+    int[::1] done,
+):
+    """The coefficients of each problem into B, and whether they are vouched for into `done`.
+
+    Returns the largest number of steps that a problem took. Problem i has the alpha ``alphas[i]`` and the
+    target ``targets[i]``, a row of q, ols and root, and starts at the gamma ``starts[i]``. `tolerance` is the
+    error of a solve that the loop remembers, relative to |b_j| + gamma, `forgotten` that of any other. A
+    tolerance of 0 stands for the literal loop.
+    """
+    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, left, which, state, steps = 0
+    cdef int n_group[4]
+    cdef double one = 1.0, zero = 0.0
+    cdef float one_s = 1.0, zero_s = 0.0
+    cdef size_t size = <size_t>R * m, square = <size_t>m * m
+    cdef Gram G
+    cdef Scratch w
+    cdef Problem *k
+    cdef Problem *problems = <Problem *>calloc(R, sizeof(Problem))
+    cdef double *memory = <double *>calloc(8 * size + 5 * m, sizeof(double))
+    cdef int *indices = <int *>malloc((size + R) * sizeof(int))
+    cdef char *support = <char *>malloc(m)
+    cdef float *singles = NULL
+    cdef double *V = memory + 6 * size
+    cdef double *W = memory + 7 * size
+    cdef double *ones = memory + 8 * size
+    cdef int *active = indices + size
+    cdef float *S_s
+    cdef float *P_s
+    cdef float *V_s
+    cdef float *W_s
+    G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], t_max
+    G.S, G.P, G.tau, G.mu = &S[0, 0], NULL if P is None else &P[0, 0], &tau[0], mu
+    G.ones, G.zeros = ones, ones + 4 * m
+    G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], gamma_step, epsilon, &factor[0]
+    G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
+    G.strict, G.loose = 1.0 / (tolerance or 1.0), 1.0 / forgotten
+    # Coarser tolerances than the rounding of single precision allow it.
+    G.single = G.mild and tolerance > 10 * DRIFT and m > DIRECT
+    w.z, w.force, w.tmp, w.support = ones + m, ones + 2 * m, ones + 3 * m, support
+    if G.single:
+        singles = <float *>malloc(2 * (square + size) * sizeof(float))
+    if problems == NULL or memory == NULL or indices == NULL or support == NULL or (G.single and singles == NULL):
+        free(problems); free(memory); free(indices); free(support); free(singles)
+        raise MemoryError(f"{R} problems of {m} columns")
+    S_s, P_s, V_s, W_s = singles, singles + square, singles + 2 * square, singles + 2 * square + size
+    with nogil:
+        for i in range(m):
+            ones[i] = 1.0
+        if G.single:
+            for i in range(m):
+                narrow(m, G.S + <size_t>i * m, S_s + <size_t>i * m)
+                narrow(m, G.P + <size_t>i * m, P_s + <size_t>i * m)
+        n = 0
+        for i in range(R):
+            k = &problems[i]
+            k.alpha, k.b, k.hard = alphas[i], &B[i, 0], indices + <size_t>i * m
+            k.q, k.ols, k.root = &q[targets[i], 0], &ols[targets[i], 0], &root[targets[i], 0]
+            k.err = memory + 6 * <size_t>i * m
+            k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
+            enter(&G, k, starts[i], from_ols[i])
+            state = advance(&G, k, NULL, &w) if start_step(&G, k) else DOUBTFUL
+            done[i] = state == DONE
+            if state == RUNNING:
+                active[n] = i
+                n += 1
+        while n > 0:
+            # One product for the form and precision that most problems ask for, the others wait: the larger
+            # the block of vectors, the faster the product. Then each of these goes its own way.
+            memset(n_group, 0, sizeof(n_group))
+            for s in range(n):
+                n_group[group(&G, &problems[active[s]])] += 1
+            which = 0
+            for i in range(1, 4):
+                if n_group[i] > n_group[which]:
+                    which = i
+            i = 0
+            for s in range(n):
+                k = &problems[active[s]]
+                if group(&G, k) == which:
+                    if which < 2:
+                        memcpy(V + <size_t>i * m, k.x if k.fresh else k.p, m * sizeof(double))
+                    else:
+                        narrow(m, k.p, V_s + <size_t>i * m)
+                    i += 1
+            if which < 2:
+                dgemm(b"N", b"N", &m, &i, &m, &one, <double *>(G.S if which == 0 else G.P), &m, V, &m, &zero, W, &m)
+            else:
+                sgemm(b"N", b"N", &m, &i, &m, &one_s, S_s if which == 2 else P_s, &m, V_s, &m, &zero_s, W_s, &m)
+            i = left = 0
+            for s in range(n):
+                k = &problems[active[s]]
+                state = RUNNING
+                if group(&G, k) == which:
+                    if which >= 2:
+                        widen(m, W_s + <size_t>i * m, W + <size_t>i * m)
+                    state = advance(&G, k, W + <size_t>i * m, &w)
+                    done[active[s]] = state == DONE
+                    i += 1
+                if state == RUNNING:
+                    active[left] = active[s]
+                    left += 1
+            n = left
+        for i in range(R):
+            steps = max(steps, problems[i].steps)
+            free(problems[i].L)
+        free(problems); free(memory); free(indices); free(support); free(singles)
+    return steps

@@ -1,0 +1,153 @@
+/* Loops over the columns of one problem, apart from the engine's logic so that they vectorize.
+   Each is compiled for several widths of vectors where the compiler can choose at run time. */
+#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+#define KERNEL __attribute__((target_clones("avx512f", "avx2,fma", "default"))) static
+#else
+#define KERNEL static
+#endif
+#define ABS(a) ((a) < 0 ? -(a) : (a))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Ap <- Ap + e p; returns p'Ap. */
+KERNEL double curvature(int m, const double *restrict e, const double *restrict p,
+                        double *restrict Ap) {
+  double pAp = 0.0;
+#pragma omp simd reduction(+ : pAp)
+  for (int j = 0; j < m; j++) {
+    Ap[j] += e[j] * p[j];
+    pAp += p[j] * Ap[j];
+  }
+  return pAp;
+}
+
+/* x <- x + a p, r <- r - a Ap. */
+KERNEL void step(int m, double a, const double *restrict p, const double *restrict Ap,
+                 double *restrict x, double *restrict r) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) {
+    x[j] += a * p[j];
+    r[j] -= a * Ap[j];
+  }
+}
+
+/* z <- r / diag; returns r'z. */
+KERNEL double jacobi(int m, const double *restrict inverse, const double *restrict r,
+                     double *restrict z) {
+  double rz = 0.0;
+#pragma omp simd reduction(+ : rz)
+  for (int j = 0; j < m; j++) {
+    z[j] = inverse[j] * r[j];
+    rz += r[j] * z[j];
+  }
+  return rz;
+}
+
+/* The largest |scale_j z_j|. */
+KERNEL double largest(int m, const double *restrict z, const double *restrict scale) {
+  double most = 0.0;
+#pragma omp simd reduction(max : most)
+  for (int j = 0; j < m; j++) {
+    double a = ABS(scale[j] * z[j]);
+    most = MAX(a, most);
+  }
+  return most;
+}
+
+/* p <- z + beta p. */
+KERNEL void direction(int m, double beta, const double *restrict z, double *restrict p) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) p[j] = z[j] + beta * p[j];
+}
+
+/* The penalties d_j = alpha_j gamma_j^2 / (b_j^2 + gamma_j^2)^2, never quite zero. Returns the
+   largest weight of an error of b_j; counts the columns that are hard in each form. */
+KERNEL double penalties(int m, double alpha, double gamma, double strict, double loose, double hard,
+                        const double *restrict factor, const double *restrict root,
+                        const double *restrict tau, const double *restrict b, double *restrict d,
+                        double *n_hard) {
+  double most = 0.0, primal = 0.0, dual = 0.0;
+#pragma omp simd reduction(max : most) reduction(+ : primal, dual)
+  for (int j = 0; j < m; j++) {
+    double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
+    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = 8.0 * dj / tau[j];
+    memory = memory > 1.0 ? 1.0 : memory;
+    double weight = (memory * memory * strict + loose) / (ABS(b[j]) + width);
+    most = MAX(weight, most);
+    primal += dj < hard ? 1.0 : 0.0;
+    dual += dj * hard > tau[j] ? 1.0 : 0.0;
+    d[j] = dj;
+  }
+  n_hard[0] = primal;
+  n_hard[1] = dual;
+  return most;
+}
+
+/* The system of new penalties: its diagonal e, d or 1/d, the residual of x, the preconditioner. */
+KERNEL void primal_system(int m, const double *restrict d, const double *restrict x,
+                          double *restrict e, double *restrict r, double *restrict inverse) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) {
+    r[j] += (e[j] - d[j]) * x[j];
+    e[j] = d[j];
+    inverse[j] = 1.0 / (1.0 + d[j]);
+  }
+}
+
+KERNEL void dual_system(int m, const double *restrict d, const double *restrict x,
+                        const double *restrict tau, double *restrict e, double *restrict r,
+                        double *restrict inverse) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) {
+    double new_e = 1.0 / d[j];
+    r[j] += (e[j] - new_e) * x[j];
+    e[j] = new_e;
+    inverse[j] = tau[j] * d[j] / (tau[j] + d[j]);
+  }
+}
+
+/* The coefficients of the dual iterate: b = e x + r, which is also b_ols - P x. */
+KERNEL void dual_coefficients(int m, const double *restrict e, const double *restrict x,
+                              const double *restrict r, double *restrict b) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) b[j] = e[j] * x[j] + r[j];
+}
+
+/* err <- gain err + left, where a step multiplies an error of b_j by
+   gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j), and b <- b'.
+   Returns the largest err_j / (|b_j| + gamma_j), and in `carried` the largest gain_j err_j. */
+KERNEL double carry_error(int m, double alpha, double gamma, double left,
+                          const double *restrict factor, const double *restrict root,
+                          const double *restrict tau, const double *restrict new_b,
+                          double *restrict b, double *restrict err, double *carried) {
+  double most = 0.0, largest = 0.0;
+#pragma omp simd reduction(max : most, largest)
+  for (int j = 0; j < m; j++) {
+    double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
+    double dj = alpha * factor[j] * (c * s) * s, moved = ABS(b[j] * new_b[j]);
+    double e = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
+    largest = MAX(e, largest);
+    e += left;
+    double share = e / (ABS(new_b[j]) + width);
+    most = MAX(share, most);
+    err[j] = e;
+    b[j] = new_b[j];
+  }
+  *carried = largest;
+  return most;
+}
+
+/* y <- y - a x. */
+KERNEL void subtract(int m, double a, const double *restrict x, double *restrict y) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) y[j] -= a * x[j];
+}
+
+/* Between the precisions. */
+KERNEL void narrow(int m, const double *restrict x, float *restrict y) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) y[j] = (float)x[j];
+}
+KERNEL void widen(int m, const float *restrict x, double *restrict y) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) y[j] = x[j];
+}
