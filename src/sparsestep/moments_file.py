@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.runs import Run
 from sparsestep.sums import Sums
 from sparsestep.thin import DenseRows
 from sparsestep.whole_file import whole_file
@@ -20,7 +21,8 @@ __all__ = ["MomentsFileError", "read", "write"]
 Array = NDArray[np.float64]
 
 FORMAT = "sparsestep moments"
-VERSION = 1
+# Version 1 had no `runs`, and means in single doubles.
+VERSION = 2
 
 
 class MomentsFileError(ValueError):
@@ -40,6 +42,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         "weight_sum": np.array(sums.weight_sum),
         "mean_x": sums.mean_x,
         "mean_y": sums.mean_y,
+        "low_x": sums.low_x,
+        "low_y": sums.low_y,
         "flat_y": np.array(sums.flat_y),
         "xty": sums.xty,
         "yty": sums.yty,
@@ -52,6 +56,9 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         arrays["target_names"] = np.array(sums.target_names, dtype=np.str_)
     if sums.categories:
         arrays["categories"] = np.array(json.dumps(sums.categories))
+    arrays["runs"] = np.array(
+        json.dumps([[run.id, run.source, run.of, sorted(run.folds)] for run in sums.runs])
+    )
     if sums.pieces is None:
         arrays["xtx"] = sums.xtx
     else:
@@ -115,6 +122,7 @@ def _from_archive(archive: Any) -> Sums:
     if "categories" in archive:
         stored = json.loads(str(archive["categories"]))
         categories = {str(name): tuple(map(str, known)) for name, known in stored.items()}
+    runs = _runs(str(archive["runs"])) if version > 1 else ()
     xtx, pieces = None, None
     if "xtx" in archive:
         xtx = array("xtx", m, m)
@@ -128,6 +136,8 @@ def _from_archive(archive: Any) -> Sums:
         weight_sum=float(array("weight_sum")),
         mean_x=array("mean_x", m),
         mean_y=array("mean_y", k),
+        low_x=array("low_x", m) if version > 1 else np.zeros(m),
+        low_y=array("low_y", k) if version > 1 else np.zeros(k),
         xtx=xtx,
         pieces=pieces,
         xty=array("xty", m, k),
@@ -137,6 +147,7 @@ def _from_archive(archive: Any) -> Sums:
         flat_y=bool(archive["flat_y"]),
         target_names=target_names,
         categories=categories,
+        runs=runs,
     )
     if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
         raise _Unreadable("is damaged: its counts contradict each other")
@@ -144,9 +155,30 @@ def _from_archive(archive: Any) -> Sums:
         raise _Unreadable("is damaged: diag is not the diagonal of xtx")
     if pieces is not None and not _belongs(pieces[0], sums):
         raise _Unreadable("is damaged: its sums of squares are not those of its rows")
+    if not all(
+        np.array_equal(high + low, high)
+        for high, low in ((sums.mean_x, sums.low_x), (sums.mean_y, sums.low_y))
+    ):
+        raise _Unreadable("is damaged: a mean has a low part that is too large")
     if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
         raise _Unreadable("is damaged: a sum of squares is negative")
     return sums
+
+
+def _runs(text: str) -> tuple[Run, ...]:
+    """The folds that moments are, checked."""
+    stored = json.loads(text)
+    runs = tuple(Run(name, source, of, frozenset(folds)) for name, source, of, folds in stored)
+    for run in runs:
+        numbers = [run.of, *run.folds]
+        if not (
+            all(isinstance(word, str) for word in (run.id, run.source))
+            and all(isinstance(number, int) for number in numbers)
+            and run.folds
+            and 0 <= min(run.folds) <= max(run.folds) < run.of
+        ):
+            raise _Unreadable("is damaged: its folds contradict each other")
+    return runs
 
 
 def _belongs(rows: DenseRows, sums: Sums) -> bool:
