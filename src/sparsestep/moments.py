@@ -576,8 +576,9 @@ class Moments:
         Parameters
         ----------
         path : path-like
-            Exactly this name is used. The format is NumPy's ``.npz``; thin moments are written as
-            their dense rows.
+            Exactly this name is used, and a symbolic link followed. The format is NumPy's
+            ``.npz``; thin moments are written as their dense rows. A file that is there keeps its
+            mode; a new file of thin moments can be read by its owner only.
 
         Examples
         --------

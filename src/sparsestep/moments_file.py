@@ -64,7 +64,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
     else:
         rows = sums.kept_rows()
         arrays["rows"], arrays["targets"] = rows.A, rows.y
-    with whole_file(path, "moments") as temporary, open(temporary, "xb") as file:
+    private = sums.pieces is not None
+    with whole_file(path, "moments", private=private) as temporary, open(temporary, "wb") as file:
         np.savez(file, **arrays)
 
 
