@@ -998,6 +998,28 @@ def rewritten(path, **changes):
         ({"diag": np.ones(4)}, "diagonal"),
         ({"n_samples": np.array(0)}, "contradict"),
         ({"feature_names": np.array(["a"])}, "1 names for 4 columns"),
+        ({"feature_names": np.array(["a", "b", "a", "c"])}, "two of its columns are called 'a'"),
+        ({"target_names": np.array(["a", "b"])}, "2 names for 1 targets"),
+        ({"n_samples": np.array(3.7)}, "n_samples is 3.7"),
+        ({"n_samples": np.array([20, 20])}, "n_samples"),
+        ({"n_samples": np.array(1)}, "squares but 1 rows"),
+        ({"version": np.array(1.5)}, "version is 1.5"),
+        ({"xty": np.ones((4, 0)), "yty": np.ones(0), "mean_y": np.ones(0)}, "0 targets"),
+        (
+            {
+                **{"xty": np.ones((4, 0)), "yty": np.ones(0), "mean_y": np.ones(0)},
+                **{"low_y": np.ones(0), "flat_y": np.array(False)},
+            },
+            "0 targets",
+        ),
+        ({"xty": np.ones((4, 2)), "yty": np.ones(2), "mean_y": np.ones(2)}, "2 targets"),
+        ({"low_x": np.ones(4)}, "low part"),
+        ({"low_y": None}, "low_y"),
+        ({"xtx": np.ones((4, 4)) - 3 * np.eye(4), "diag": -2 * np.ones(4)}, "negative"),
+        ({"xtx": 3 * np.eye(4) - 2, "diag": np.ones(4)}, "no rows have such sums"),
+        ({"xtx": 1e-6 * np.eye(4), "diag": np.full(4, 1e-6)}, "no rows have such sums"),
+        ({"yty": np.zeros(1)}, "no rows have such sums"),
+        ({"yty": np.full(1, 1e-3)}, "no rows have such sums"),
     ],
 )
 def test_a_file_with_other_contents_is_refused(tmp_path, changes, message):
@@ -1027,6 +1049,69 @@ def test_a_file_of_the_first_version_can_be_read(tmp_path, kind):
     rewritten(path, version=np.array(1), runs=None)
     assert_same(Moments.load(path), examples()[kind])
     assert Moments.load(path).runs == ()
+
+
+def test_sums_of_thin_moments_must_be_those_of_their_rows(tmp_path):
+    path = tmp_path / "site.npz"
+    for changes in ({"xty": np.ones((4, 1))}, {"yty": np.ones(1)}, {"diag": np.ones(4)}):
+        examples()["thin"].save(path)
+        rewritten(path, **changes)
+        with pytest.raises(MomentsFileError, match=r"site\.npz.*not those of its rows"):
+            Moments.load(path)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_of_dependent_columns_can_be_read(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 8)) * 10.0 ** rng.uniform(-100, 100, 8)
+    X = np.column_stack([X, X[:, 0], -3 * X[:, 1], np.full(300, 0.1), X[:, 2] * (1 + 1e-9)])
+    X = np.column_stack([X, np.eye(5)[np.arange(300) % 5]]) + rng.choice([0, 1e9])
+    for y in (X[:, 3] + X[:, 9], np.ones(300), rng.normal(size=300)):
+        moments = Moments.merge(Moments.from_folds(X, y, np.arange(300) // 60))
+        moments.save(tmp_path / "m.npz")
+        assert_same(Moments.load(tmp_path / "m.npz"), moments)
+
+
+def test_an_archive_that_unpacks_to_more_than_itself_is_refused_unread(tmp_path, monkeypatch):
+    path = tmp_path / "site.npz"
+    examples()["dense"].save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **arrays, more=np.zeros(10**6))
+
+    def never(*args, **kwargs):
+        raise AssertionError("the contents were read")
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", never)
+    with pytest.raises(MomentsFileError, match=r"site\.npz.*compressed"):
+        Moments.load(path)
+    # The same claim about a member that is stored as it is.
+    monkeypatch.undo()
+    examples()["dense"].save(path)
+    whole = bytearray(path.read_bytes())
+    entry = whole.rindex(b"PK\x01\x02")
+    whole[entry + 24 : entry + 28] = (2**31).to_bytes(4, "little")
+    path.write_bytes(whole)
+    monkeypatch.setattr(zipfile.ZipFile, "open", never)
+    with pytest.raises(MomentsFileError, match=r"site\.npz.*larger than itself"):
+        Moments.load(path)
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_names_that_repeat_are_refused(n):
+    X, y, _ = plain_table()
+    for table, names in ((X, list("abca")), (pd.DataFrame(X, columns=list("abca")), None)):
+        with pytest.raises(ValueError, match="more than one column 'a'; rename"):
+            Moments.from_data(table[:n], y[:n], feature_names=names)
+        with pytest.raises(ValueError, match="more than one column 'a'; rename"):
+            Moments.from_batches([(table[:n], y[:n])], feature_names=names)
+
+
+def test_a_target_without_columns_is_refused():
+    X, y, _ = plain_table()
+    with pytest.raises(ValueError, match="y has no columns"):
+        Moments.from_data(X, y[:, None][:, :0])
 
 
 class Trap:

@@ -134,7 +134,7 @@ class Moments:
         sample_weight : array_like of shape (n,), optional
             Non-negative weights. A whole number w counts as w copies of the row, 0 as no row.
         feature_names : sequence of str, optional
-            Names of the columns; those of a frame otherwise.
+            Names of the columns, no two the same; those of a frame otherwise.
 
         Returns
         -------
@@ -607,7 +607,8 @@ class Moments:
         Raises
         ------
         MomentsFileError
-            If the file is damaged, is something else, or was written by a newer version.
+            If the file is damaged, is something else, or was written by a newer version; also if no
+            rows can have these sums. Compressed files are refused unread.
         """
         return cls._make(moments_file.read(path))
 
