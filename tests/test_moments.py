@@ -1060,6 +1060,16 @@ def test_sums_of_thin_moments_must_be_those_of_their_rows(tmp_path):
             Moments.load(path)
 
 
+@pytest.mark.parametrize("n", [3, 50])
+def test_sums_of_huge_and_tiny_columns_can_be_read(tmp_path, n):
+    rng = np.random.default_rng(0)
+    moments = Moments.from_data(
+        rng.normal(size=(n, 4)) * [1e-130, 1e-60, 1.0, 1e140], rng.normal(size=n) * 1e-135
+    )
+    moments.save(tmp_path / "m.npz")
+    assert_same(Moments.load(tmp_path / "m.npz"), moments)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_sums_of_dependent_columns_can_be_read(tmp_path, seed):
     rng = np.random.default_rng(seed)

@@ -214,7 +214,7 @@ def _runs(text: str) -> tuple[Run, ...]:
 def _belongs(rows: DenseRows, sums: Sums) -> bool:
     """Whether thin sums have the squares and products of their rows, but for rounding."""
     pairs = ((rows.A, sums.diag), (rows.y, sums.yty))
-    length = np.sqrt(np.multiply.outer(sums.diag, sums.yty))
+    length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))
     return all(
         np.allclose(np.einsum("ij,ij->j", a, a), s, rtol=1e-3, atol=0) for a, s in pairs
     ) and bool(np.all(np.abs(rows.transposed_dot(rows.y) - sums.xty) <= 1e-3 * length))
