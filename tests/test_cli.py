@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from sparsestep import Moments, SparseStep, load_model, save_model
+from sparsestep import Moments, SparseStep, load_model, read_moments, save_model
 from sparsestep.model_file import read_document
 
 COMMAND = Path(sys.executable).with_name("sparsestep")
@@ -109,7 +110,7 @@ def test_fit_prints_the_summary_and_writes_model_and_report(data, tmp_path):
 
 def test_fit_is_the_estimator(data, tmp_path):
     """The same model as the estimators give on the same folds."""
-    from sparsestep import SparseStepCV, SparseStepIC, read_moments
+    from sparsestep import SparseStepCV, SparseStepIC
 
     features = ["size", "rooms", "noise"]
     columns = ["--features", "size,rooms,noise", "--weight", "w", "--seed", "3"]
@@ -236,6 +237,83 @@ def test_moments_in_folds(data, tmp_path):
     assert np.array_equal(one.mse_path_, other.mse_path_)
     run(tmp_path, "moments", data / "numbers.csv", "-t", "price", "-o", "one.npz", "--quiet")
     assert Moments.load(tmp_path / "one.npz").feature_names == tuple(NUMBERS)
+
+
+@pytest.fixture(scope="module")
+def folds(data, tmp_path_factory):
+    """A folder with the same table in three folds and in six, and another table in three."""
+    folder = tmp_path_factory.mktemp("folds")
+    table = flats()
+    pa.csv.write_csv(table.slice(100), folder / "other.csv")
+    for name, file, count in (
+        ("a", data / "numbers.csv", 3),
+        ("b", data / "numbers.csv", 6),
+        ("c", folder / "other.csv", 3),
+    ):
+        parts = read_moments(file, "price", features=["size", "rooms"], folds=count)
+        for k, part in enumerate(parts):
+            part.save(folder / f"{name}-fold-{k}.npz")
+    shutil.copy(folder / "a-fold-1.npz", folder / "copy.npz")
+    run(folder, "merge", "a-fold-*.npz", "-o", "whole.npz", "--quiet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "match"),
+    [
+        (["a-fold-[01].npz"], "fold 2 is missing"),
+        (["a-fold-*.npz", "copy.npz"], "fold 1 of 3 of numbers.csv is there twice"),
+        (["a-fold-*.npz", "b-fold-[345].npz"], "different runs.* folds 3, 4, 5 of 6 of numbers"),
+        (["a-fold-*.npz", "b-fold-*.npz"], "different runs"),
+        (["a-fold-0.npz", "c-fold-1.npz"], "different runs.*fold 1 of 3 of other.csv"),
+        (["whole.npz", "copy.npz"], "fold 1 of 3 of numbers.csv is there twice"),
+        (["a-fold-*.npz", "a-fold-0.npz"], "a-fold-0.npz is given twice"),
+        (["whole.npz", "./whole.npz"], r"whole.npz and \./whole.npz are the same file"),
+    ],
+)
+@pytest.mark.parametrize("command", [["fit"], ["path"], ["merge", "-o", "new.npz"]])
+def test_folds_that_do_not_go_together_are_refused(folds, command, files, match):
+    refused = run(folds, *command, *files, code=2)
+    assert_one_sentence(refused.stderr, match)
+    assert not (folds / "new.npz").exists()
+
+
+def test_the_same_fold_of_several_tables_is_that_of_all_their_rows(folds, tmp_path):
+    folds = shutil.copytree(folds, tmp_path / "folds")
+    for k in range(3):
+        run(folds, "merge", f"a-fold-{k}.npz", f"c-fold-{k}.npz", "-o", f"all-{k}.npz", "--quiet")
+    run(folds, "fit", "all-*.npz", "--quiet")
+    run(folds, "merge", "all-*.npz", "-o", "all.npz", "--quiet")
+    assert Moments.load(folds / "all.npz").n_samples == 500
+    # As folds of one cross-validation they are not the parts of one table.
+    refused = run(folds, "fit", "a-fold-*.npz", "c-fold-*.npz", code=2)
+    assert_one_sentence(refused.stderr, "different runs")
+
+
+def test_folds_are_not_written_beside_older_ones(folds, data, tmp_path):
+    folds = shutil.copytree(folds, tmp_path / "folds")
+    options = ("-t", "price", "--features", "size,rooms", "-o", "b.npz", "--quiet", "--folds")
+    before = sorted(os.listdir(folds))
+    for count in ("3", "12"):
+        refused = run(folds, "moments", data / "numbers.csv", *options, count, code=2)
+        assert_one_sentence(refused.stderr, r"Older folds .*b-fold-\d.npz and \d more")
+    run(folds, "moments", data / "numbers.csv", *options, "6", "--seed", "1")
+    assert sorted(os.listdir(folds)) == before
+
+
+def test_a_table_that_is_named_twice_is_refused(data, tmp_path):
+    table = tmp_path / "t.csv"
+    shutil.copy(data / "numbers.csv", table)
+    os.symlink(table, tmp_path / "link.csv")
+    os.link(table, tmp_path / "hard.csv")
+    for command, twice in (
+        (["fit"], ["t.csv", "t.csv"]),
+        (["path"], ["t.csv", "./t.csv"]),
+        (["fit"], ["t.csv", "link.csv"]),
+        (["moments", "-o", "new.npz"], ["[th]*.csv"]),
+    ):
+        refused = run(tmp_path, *command, *twice, "-t", "price", code=2)
+        assert_one_sentence(refused.stderr, r"t\.csv.*(twice|are the same file)")
 
 
 def test_a_pattern_of_moments_is_its_files(data, tmp_path):

@@ -135,7 +135,7 @@ def write_document(document: Document, path: str | os.PathLike[str]) -> None:
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), allow_nan=False)}"
         for key, value in document.items()
     )
-    with whole_file(path, "model") as temporary, open(temporary, "x", encoding="ascii") as file:
+    with whole_file(path, "model") as temporary, open(temporary, "w", encoding="ascii") as file:
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 

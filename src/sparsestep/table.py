@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from sparsestep.words import repeated
+
 __all__ = ["BLOCK_BYTES", "Table", "column_name"]
 
 Array = NDArray[np.float64]
@@ -39,6 +41,8 @@ class Table:
                 raise ValueError(
                     f"feature_names must be {self.m} strings, one for each column of X."
                 )
+        if names is not None and len(set(names)) < len(names):
+            raise ValueError(f"X has more than one column {repeated(names)!r}; rename one.")
         self.names = names
         _require_numbers(self.X, names)
         y = _target(y)
@@ -47,6 +51,8 @@ class Table:
         if len(y) != self.n:
             raise ValueError(f"X has {self.n} rows but y has {len(y)}.")
         self.k = self.y.shape[1]
+        if not self.k:
+            raise ValueError("y has no columns; give at least one target.")
         self.weight = None if sample_weight is None else _weights(sample_weight, self.n)
         self.n_active = self.n if self.weight is None else int(np.count_nonzero(self.weight))
         if self.n and not self.n_active and not zero_weights_ok:

@@ -1,15 +1,21 @@
 """Names and numbers in sentences: a few of many names, variables, folds, a model within."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["cross_validation", "model_within", "quoted", "variables"]
+__all__ = ["cross_validation", "model_within", "quoted", "repeated", "variables"]
 
 
 def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
     """The first of some names in quotation marks, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} {more}" if len(names) > most else "")
+
+
+def repeated(names: Iterable[Any]) -> Any:
+    """The first name that is there more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)
 
 
 def variables(k: int) -> str:

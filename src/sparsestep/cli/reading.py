@@ -11,6 +11,7 @@ from sparsestep.cli.inputs import are_moments
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
+from sparsestep.runs import require_all_folds
 from sparsestep.sources import (
     CsvFormat,
     DroppedRowsWarning,
@@ -124,6 +125,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         if value:
             raise BadInputError(f"{name} is for tables; the columns of moments are fixed.")
     parts = [Moments.load(path) for path in data]
+    require_all_folds([part.runs for part in parts])
     target = options.target
     for path, part in zip(data, parts, strict=True):
         known = ", ".join(part.target_names or ())

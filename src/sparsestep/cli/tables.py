@@ -16,7 +16,7 @@ ENDINGS = [".parquet", ".csv", ".arrow"]
 def write_batches(path: Path, batches: Iterable[Any]) -> int:
     """Write the batches as they come; the number of rows, of which there must be one."""
     rows = 0
-    with whole_file(path, "table") as temporary, open(temporary, "xb") as file:
+    with whole_file(path, "table") as temporary, open(temporary, "wb") as file:
         writer = None
         try:
             for batch in batches:

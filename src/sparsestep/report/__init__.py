@@ -108,7 +108,7 @@ def write_report(
     text = render_report(model, target=target, source=source)
     with (
         whole_file(path, "report") as temporary,
-        open(temporary, "x", encoding="utf-8", newline="\n") as file,
+        open(temporary, "w", encoding="utf-8", newline="\n") as file,
     ):
         file.write(text)
 

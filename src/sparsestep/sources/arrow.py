@@ -43,7 +43,7 @@ from sparsestep.sources.blocks import (
     read_type,
     require_text,
 )
-from sparsestep.sources.checks import choose, comes_from, require_columns
+from sparsestep.sources.checks import choose, comes_from, require_columns, require_distinct
 from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.one_hot import Batches, Rows, one_hot
@@ -366,6 +366,8 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
                 files.append(match)
     if not all(system.equals(systems[0]) for system in systems):
         raise ValueError("All files of one source must be on the same file system.")
+    if isinstance(systems[0], pa.fs.LocalFileSystem):
+        require_distinct(files)
     return files, systems[0], base
 
 

@@ -1,5 +1,6 @@
 """Moments of each fold, gathered from blocks of rows that are summed anywhere in any number."""
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -114,7 +115,9 @@ def finish(
             ),
             stacklevel=4,
         )
-    return result[0] if folds is None else result
+    # Not the folders of a path: a file of moments may travel further than it.
+    source = os.path.basename(where.rstrip("/")) or where
+    return result[0] if folds is None else Moments._as_run(result, source)
 
 
 def _most(counts: RowCounts) -> str:
