@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
@@ -420,6 +421,30 @@ def test_predict_needs_only_the_columns_kept(data, tmp_path):
     run(tmp_path, "predict", *arguments, "--quiet")
     predicted = pq.read_table(tmp_path / "out.parquet")["prediction"]
     assert predicted.null_count == 1 and predicted[5].as_py() is None
+
+
+def test_readers_keep_the_row_of_a_missing_prediction(data, tmp_path):
+    """An empty line, which a CSV file of one column would have, is passed over by most of them."""
+    table = flats(40, seed=1).select(["size", "rooms"]).to_pydict()
+    table["size"][0] = table["size"][5] = table["size"][39] = None
+    pq.write_table(pa.table(table), tmp_path / "new.parquet")
+    predict = ("predict", data / "model.json", "new.parquet", "--missing-as-null", "--quiet")
+    run(tmp_path, *predict, "-o", "out.parquet")
+    right = pq.read_table(tmp_path / "out.parquet")["prediction"].to_numpy()
+    assert np.flatnonzero(np.isnan(right)).tolist() == [0, 5, 39]
+    for keep in ([], ["--keep", "size"]):
+        run(tmp_path, *predict, "-o", "out.csv", *keep)
+        frame = pd.read_csv(tmp_path / "out.csv")
+        columns = {
+            "pandas": frame["prediction"].to_numpy(),
+            "pyarrow": pa.csv.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(),
+            "polars": pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(),
+            "numpy": np.genfromtxt(tmp_path / "out.csv", delimiter=",", skip_header=1, ndmin=2)[
+                :, -1
+            ],
+        }
+        for reader, column in columns.items():
+            np.testing.assert_allclose(column, right, rtol=1e-12, err_msg=reader)
 
 
 def test_predict_with_several_targets_and_with_none_kept(data, tmp_path):
