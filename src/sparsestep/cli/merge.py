@@ -44,7 +44,8 @@ def merge(
             raise BadInputError(f"{path} cannot be merged with {data[0]}: {error}") from error
     (merged,) = parts
     merged.save(output)
-    screen.say(f"{merged.n_samples} rows from {len(data)} files, {merged.n_features} columns")
+    files = f"{len(data)} file{'s' * (len(data) > 1)}"
+    screen.say(f"{merged.n_samples} rows from {files}, {merged.n_features} columns")
     screen.say(f"Moments: {output}")
     screen.json(
         {

@@ -41,7 +41,7 @@ from sparsestep.sources.blocks import (
     pandas_fields,
     pandas_schema,
     read_type,
-    require_text,
+    require_categories,
 )
 from sparsestep.sources.checks import choose, comes_from, require_columns
 from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
@@ -330,7 +330,7 @@ def _check_types(
     """Raise unless columns hold numbers, those of `text` text, and those of `as_is` anything."""
     for name in names:
         if name in text:
-            require_text(schema.field(name), "")
+            require_categories(schema.field(name), "")
         elif name not in as_is:
             read_type(schema.field(name), "")
 
@@ -650,7 +650,7 @@ class _Files(_Dataset):
             # What looks like a number may be a category, or a name with zeros before it.
             return pa.string()
         if field.name in text:
-            require_text(field, f" of {where}")
+            require_categories(field, f" of {where}")
             return pa.string()
         if field.name in as_is:
             # Each file has a dictionary of its own.
