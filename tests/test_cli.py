@@ -499,6 +499,19 @@ def test_predict_needs_only_the_columns_kept(data, tmp_path):
     assert predicted.null_count == 1 and predicted[5].as_py() is None
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_shell_closed(data, tmp_path, closed):
+    for arguments, code in (
+        (f"fit {data / 'numbers.csv'} -t price --size 2 --json -m m.json", 0),
+        ("fit none.csv -t price", 2),
+    ):
+        command = f"{COMMAND} {arguments} {closed}"
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+    assert load_model(tmp_path / "m.json").coef_.shape == (5,)
+
+
 def test_readers_keep_the_row_of_a_missing_prediction(data, tmp_path):
     """An empty line, which a CSV file of one column would have, is passed over by most of them."""
     table = flats(40, seed=1).select(["size", "rooms"]).to_pydict()
@@ -758,6 +771,13 @@ def text_dates(folder):
     pq.write_table(table, folder / "bad.parquet")
 
 
+def other_name(folder):
+    for path in (b"caf\xe9.csv", b"bad/caf\xe9.csv"):
+        os.makedirs(folder / "bad", exist_ok=True)
+        with open(os.path.join(os.fsencode(folder), path), "w") as file:
+            file.write("a,b,y\n1,2,3\n")
+
+
 def string_view(folder):
     table = pa.table({"city": pa.array(["a", "b"] * 9).cast(pa.string_view()), "y": range(18)})
     with pa.ipc.new_file(folder / "bad.arrow", table.schema) as writer:
@@ -848,6 +868,29 @@ REFUSED = {
         csv("id,b,y\n1,2,3\n2,2,4\n"),
         [*BAD, "--category", "id"],
         "'id' of bad.csv holds .* only once",
+    ),
+    "file name not in UTF-8": (
+        other_name,
+        ["fit", os.fsdecode(b"caf\xe9.csv"), "-t", "y"],
+        "name of caf.\\.csv is not in UTF-8; rename",
+    ),
+    "file name in a folder not in UTF-8": (
+        other_name,
+        ["fit", "bad", "-t", "y"],
+        "folder bad holds a file whose name is not in UTF-8; rename",
+    ),
+    "long field": (
+        csv("a,b,y\n1,x,2\n2," + 5_000_000 * "z" + ",3\n"),
+        [*BAD, "--drop", "b"],
+        "bad.csv .*a row takes more than a megabyte",
+    ),
+    "no output": (nothing, ["predict", "model.json", "t.csv"], "predict needs --output or -o"),
+    "no output of moments": (nothing, ["moments", *GOOD[1:]], "moments needs --output or -o"),
+    "output of no name": (nothing, ["predict", "m.json", "t.csv", "-o"], "-o requires an argument"),
+    "rule of a criterion": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--rule", "1se", "--criterion", "bic"],
+        "leave out --rule or --criterion",
     ),
     "no rows": (csv("a,b,y\n"), BAD, "bad.csv has no rows"),
     "one row": (csv("a,b,y\n1,2,3\n"), [*BAD, "--criterion", "bic"], "at least 2 rows"),
@@ -1070,7 +1113,6 @@ REFUSED = {
     "columns of moments": (nothing, ["path", "site-0.npz", "--drop", "size"], "--drop is for tab"),
     "moments and table": (nothing, ["fit", "site-0.npz", "flats.csv"], "some are tables"),
     "folds": (nothing, ["moments", *GOOD[1:], "-o", "x.npz", "--folds", "0"], "--folds must be"),
-    "no output": (nothing, ["moments", *GOOD[1:]], "--output requires an argument"),
 }
 
 
