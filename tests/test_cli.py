@@ -847,7 +847,7 @@ REFUSED = {
     "dates as text": (
         text_dates,
         ["fit", "bad.parquet", "-t", "y", "--one-hot"],
-        "'day' of bad.parquet holds dates or times; .*--drop day",
+        "'day' of bad.parquet holds dates or times; .*--category day.*--drop day",
     ),
     "category of no feature": (
         csv("a,b,y\n1,2,3\n"),

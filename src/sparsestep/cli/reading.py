@@ -245,10 +245,13 @@ def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
         role = "target" if error.name == options.target else "weight"
         return not_numbers(error, f"The {role}")
     text = error.what in ("text", "categories")
+    name = shlex.quote(error.name)
     advice = "encode it with --one-hot" if text and not options.one_hot else _advice(error)
+    if error.what == "dates or times":
+        advice += f", take it for categories with --category {name}"
     return BadInputError(
         f"Column {error.name!r}{error.where} holds {error.what}; {advice}, or leave it out with "
-        f"--drop {shlex.quote(error.name)}."
+        f"--drop {name}."
     )
 
 
