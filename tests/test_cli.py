@@ -197,8 +197,8 @@ def test_columns_for_which_most_rows_are_dropped_are_named(tmp_path):
         done = run(tmp_path, command, *options, *more)
         assert re.search("35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'", done.stderr)
         assert "--drop" in done.stderr and "--missing-category" in done.stderr
-    answer = json.loads(run(tmp_path, "fit", *options, "--json").stdout)
-    assert sum("35 of 60 rows" in text for text in answer["warnings"]) == 1
+        answer = json.loads(run(tmp_path, command, *options, *more, "--json").stdout)
+        assert sum("35 of 60 rows" in text for text in answer["warnings"]) == 1
 
 
 def test_a_column_that_becomes_many_is_noted(tmp_path):

@@ -76,6 +76,7 @@ def moments(
         {
             "rows": rows,
             "rows_dropped": reading.rows_dropped,
+            "warnings": reading.notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
             "files": [str(file) for file in files],

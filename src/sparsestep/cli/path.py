@@ -88,6 +88,7 @@ def path(
             "target": reading.target,
             "rows": moments.n_samples,
             "rows_dropped": reading.rows_dropped,
+            "warnings": reading.notes,
             "features": names,
             "models": [
                 {
