@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
@@ -182,8 +183,84 @@ def test_fit_counts_dropped_rows(tmp_path):
     table["size"][3] = table["rooms"][7] = None
     pa.csv.write_csv(pa.table(table), tmp_path / "t.csv")
     done = run(tmp_path, "fit", "t.csv", "-t", "price", "--drop-missing", "--model", "m.json")
-    assert "2 of 50 rows were left out" in done.stderr
+    assert "2 of 50 rows" in done.stderr and "half" not in done.stderr
+    assert "1 in 'size'" in done.stderr and "1 in 'rooms'" in done.stderr
     assert read_document(tmp_path / "m.json")["question"]["rows_dropped"] == 2
+
+
+def test_columns_for_which_most_rows_are_dropped_are_named(tmp_path):
+    table = flats(60).drop_columns(["w"]).to_pydict()
+    table["floor"][:35] = [None] * 35
+    table["city"][10:20] = [None] * 10
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    options = ("t.parquet", "-t", "price", "--one-hot", "--drop-missing")
+    for command, more in (("fit", ()), ("path", ()), ("moments", ("-o", "m.npz"))):
+        done = run(tmp_path, command, *options, *more)
+        assert re.search("35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'", done.stderr)
+        assert "--drop" in done.stderr and "--missing-category" in done.stderr
+        answer = json.loads(run(tmp_path, command, *options, *more, "--json").stdout)
+        assert sum("35 of 60 rows" in text for text in answer["warnings"]) == 1
+
+
+def test_a_column_that_becomes_many_is_noted(tmp_path):
+    table = flats(300).append_column("street", pa.array([f"street {i % 40}" for i in range(300)]))
+    pq.write_table(table, tmp_path / "t.parquet")
+    done = run(tmp_path, "fit", "t.parquet", "-t", "price", "--one-hot", "--size", "3")
+    assert re.search("'street' .*39 columns.*--drop street", done.stderr)
+    assert "'city'" not in done.stderr
+
+
+def test_categories_from_codes_and_missing_values(tmp_path):
+    """The model is that of the table encoded by hand, and predicts tables that are not."""
+    rng = np.random.default_rng(0)
+    zone = rng.choice([9, 10, 11], 200, p=[0.5, 0.3, 0.2])
+    city = rng.choice(["Rome", "Oslo", None], 200, p=[0.5, 0.3, 0.2])
+    size = rng.normal(size=200)
+    price = size + 3 * (zone == 11) + 5 * np.equal(city, None) + 0.1 * rng.normal(size=200)
+    table = pa.table({"zone": zone, "city": city.tolist(), "size": size, "price": price})
+    pq.write_table(table, tmp_path / "t.parquet")
+    table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    options = ("--one-hot", "--missing-category", "--category", "zone", "--size", "3")
+    for ending in ("parquet", "csv"):
+        fit = ("fit", f"t.{ending}", "-t", "price", *options, "-m", "m.json", "--json")
+        kept = {
+            each["variable"]: each["coefficient"]
+            for each in json.loads(run(tmp_path, *fit).stdout)["kept"]
+        }
+        assert set(kept) == {"zone=11", "city=(missing)", "size"}
+        hand = np.column_stack([zone == 11, np.equal(city, None), size, np.ones(200)])
+        right = np.linalg.lstsq(hand.astype(float), price)[0]
+        np.testing.assert_allclose(
+            [kept["zone=11"], kept["city=(missing)"], kept["size"]], right[:3], rtol=1e-6
+        )
+        for new in ("parquet", "csv"):
+            run(tmp_path, "predict", "m.json", f"t.{new}", "-o", "p.parquet", "--quiet")
+            predicted = pq.read_table(tmp_path / "p.parquet")["prediction"].to_numpy()
+            np.testing.assert_allclose(predicted, hand @ right, rtol=1e-6)
+
+
+def test_columns_that_are_always_kept(data, tmp_path):
+    """As with penalty_factor in Python; a column of text is kept with all its indicators."""
+    from sparsestep import read_moments
+
+    fit = ("fit", data / "numbers.csv", "-t", "price", "-m", "m.json", "--quiet")
+    moments = read_moments(data / "numbers.csv", "price")
+    for how, estimator in (("--alpha", SparseStep(1e5)), ("--size", SparseStep(n_nonzero=3))):
+        number = "3" if how == "--size" else "100000"
+        run(tmp_path, *fit, how, number, "--always", "noise,floor")
+        estimator.set_params(penalty_factor={"noise": 0, "floor": 0}).fit_moments(moments)
+        model = load_model(tmp_path / "m.json")
+        assert model.coef_[NUMBERS.index("noise")] != 0 != model.coef_[NUMBERS.index("floor")]
+        assert np.array_equal(model.coef_, estimator.coef_)
+        assert model.penalty_factor == [1.0, 1.0, 0.0, 0.0, 1.0]
+    flat = (data / "flats.csv", "-t", "price", "--one-hot", "--always", "city", "--json")
+    kept = json.loads(run(tmp_path, "fit", *flat, "--criterion", "bic").stdout)["kept"]
+    assert {"city=Oslo", "city=Rome"} <= {each["variable"] for each in kept}
+    for model in json.loads(run(tmp_path, "path", *flat).stdout)["models"]:
+        assert {"city=Oslo", "city=Rome"} <= set(model["coefficients"])
+    sites = [data / f"site-{part}.npz" for part in range(3)]
+    kept = json.loads(run(tmp_path, "fit", *sites, "--always", "noise", "--json").stdout)["kept"]
+    assert "noise" in {each["variable"] for each in kept}
 
 
 def test_fit_from_moments(data, tmp_path):
@@ -500,6 +577,43 @@ def test_predict_needs_only_the_columns_kept(data, tmp_path):
     assert predicted.null_count == 1 and predicted[5].as_py() is None
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_shell_closed(data, tmp_path, closed):
+    for arguments, code in (
+        (f"fit {data / 'numbers.csv'} -t price --size 2 --json -m m.json", 0),
+        ("fit none.csv -t price", 2),
+    ):
+        command = f"{COMMAND} {arguments} {closed}"
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+    assert load_model(tmp_path / "m.json").coef_.shape == (5,)
+
+
+def test_readers_keep_the_row_of_a_missing_prediction(data, tmp_path):
+    """An empty line, which a CSV file of one column would have, is passed over by most of them."""
+    table = flats(40, seed=1).select(["size", "rooms"]).to_pydict()
+    table["size"][0] = table["size"][5] = table["size"][39] = None
+    pq.write_table(pa.table(table), tmp_path / "new.parquet")
+    predict = ("predict", data / "model.json", "new.parquet", "--missing-as-null", "--quiet")
+    run(tmp_path, *predict, "-o", "out.parquet")
+    right = pq.read_table(tmp_path / "out.parquet")["prediction"].to_numpy()
+    assert np.flatnonzero(np.isnan(right)).tolist() == [0, 5, 39]
+    for keep in ([], ["--keep", "size"]):
+        run(tmp_path, *predict, "-o", "out.csv", *keep)
+        frame = pd.read_csv(tmp_path / "out.csv")
+        columns = {
+            "pandas": frame["prediction"].to_numpy(),
+            "pyarrow": pa.csv.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(),
+            "polars": pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(),
+            "numpy": np.genfromtxt(tmp_path / "out.csv", delimiter=",", skip_header=1, ndmin=2)[
+                :, -1
+            ],
+        }
+        for reader, column in columns.items():
+            np.testing.assert_allclose(column, right, rtol=1e-12, err_msg=reader)
+
+
 def test_predict_with_several_targets_and_with_none_kept(data, tmp_path):
     table = flats(60)
     X = np.column_stack([table["size"].to_numpy(), table["rooms"].to_numpy()])
@@ -730,6 +844,18 @@ def city_missing(folder):
     pq.write_table(pa.table(values), folder / "bad.parquet")
 
 
+def text_dates(folder):
+    table = pa.table({"day": ["2016-07-01", "2016-07-02"] * 9, "a": range(18), "y": range(18)})
+    pq.write_table(table, folder / "bad.parquet")
+
+
+def other_name(folder):
+    for path in (b"caf\xe9.csv", b"bad/caf\xe9.csv"):
+        os.makedirs(folder / "bad", exist_ok=True)
+        with open(os.path.join(os.fsencode(folder), path), "w") as file:
+            file.write("a,b,y\n1,2,3\n")
+
+
 def string_view(folder):
     table = pa.table({"city": pa.array(["a", "b"] * 9).cast(pa.string_view()), "y": range(18)})
     with pa.ipc.new_file(folder / "bad.arrow", table.schema) as writer:
@@ -795,6 +921,54 @@ REFUSED = {
         csv("size;rooms\n1,775;2\n1,500;3\n"),
         [*PREDICT, "bad.csv", *OUT],
         "'size' of bad.csv holds '1,775' .*without separators of thousands.$",
+    ),
+    "dates as text": (
+        text_dates,
+        ["fit", "bad.parquet", "-t", "y", "--one-hot"],
+        "'day' of bad.parquet holds dates or times; .*--category day.*--drop day",
+    ),
+    "category of no feature": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--drop", "b", "--category", "b"],
+        "list of features has no column 'b'",
+    ),
+    "missing category of nothing": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--missing-category"],
+        "--missing-category .*--one-hot",
+    ),
+    "always an unknown column": (
+        csv("size,b,y\n1,2,3\n2,2,4\n"),
+        [*BAD, "--criterion", "bic", "--always", "sice"],
+        "no column 'sice'; did you mean 'size'",
+    ),
+    "codes that occur once": (
+        csv("id,b,y\n1,2,3\n2,2,4\n"),
+        [*BAD, "--category", "id"],
+        "'id' of bad.csv holds .* only once",
+    ),
+    "file name not in UTF-8": (
+        other_name,
+        ["fit", os.fsdecode(b"caf\xe9.csv"), "-t", "y"],
+        "name of caf.\\.csv is not in UTF-8; rename",
+    ),
+    "file name in a folder not in UTF-8": (
+        other_name,
+        ["fit", "bad", "-t", "y"],
+        "folder bad holds a file whose name is not in UTF-8; rename",
+    ),
+    "long field": (
+        csv("a,b,y\n1,x,2\n2," + 5_000_000 * "z" + ",3\n"),
+        [*BAD, "--drop", "b"],
+        "bad.csv .*a row takes more than a megabyte",
+    ),
+    "no output": (nothing, ["predict", "model.json", "t.csv"], "predict needs --output or -o"),
+    "no output of moments": (nothing, ["moments", *GOOD[1:]], "moments needs --output or -o"),
+    "output of no name": (nothing, ["predict", "m.json", "t.csv", "-o"], "-o requires an argument"),
+    "rule of a criterion": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--rule", "1se", "--criterion", "bic"],
+        "leave out --rule or --criterion",
     ),
     "no rows": (csv("a,b,y\n"), BAD, "bad.csv has no rows"),
     "one row": (csv("a,b,y\n1,2,3\n"), [*BAD, "--criterion", "bic"], "at least 2 rows"),
@@ -1017,7 +1191,6 @@ REFUSED = {
     "columns of moments": (nothing, ["path", "site-0.npz", "--drop", "size"], "--drop is for tab"),
     "moments and table": (nothing, ["fit", "site-0.npz", "flats.csv"], "some are tables"),
     "folds": (nothing, ["moments", *GOOD[1:], "-o", "x.npz", "--folds", "0"], "--folds must be"),
-    "no output": (nothing, ["moments", *GOOD[1:]], "--output requires an argument"),
 }
 
 

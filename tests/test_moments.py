@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparsestep import Moments, one_pass, read_moments
+from sparsestep import Moments, one_pass, read_moments, sparsestep_path
 from sparsestep.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
@@ -1174,3 +1174,23 @@ def test_names_of_targets_travel_with_the_moments(tmp_path):
     other = read_moments(table, "z", features=["a", "b", "c"])
     with pytest.raises(ValueError, match="different targets, 'y' and 'z', cannot be merged"):
         Moments.merge([one, nameless, other])
+
+
+def test_a_pandas_frame_of_sparse_columns_is_a_sparse_matrix_with_names():
+    X = sp.random(3000, 40, density=0.02, format="csr", random_state=0)
+    y = np.random.default_rng(0).normal(size=3000)
+    names = [f"word {j}" for j in range(40)]
+    frame = pd.DataFrame.sparse.from_spmatrix(X, columns=names)
+    tracemalloc.start()
+    moments = Moments.from_data(frame, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert moments.feature_names == tuple(names)
+    assert np.array_equal(moments.xtx, Moments.from_data(X, y).xtx)
+    assert peak < X.shape[0] * X.shape[1] * 8
+    path = sparsestep_path(frame, y, alphas=3)
+    assert path.feature_names == tuple(names)
+    # Columns of which some are dense, or with another value left out, are read one by one.
+    some = frame.assign(**{names[3]: frame[names[3]].sparse.to_dense()})
+    for other in (some, frame.astype(pd.SparseDtype(float, np.nan))):
+        np.testing.assert_allclose(Moments.from_data(other, y).xtx, moments.xtx, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from time import monotonic
 from typing import Any, Self
@@ -56,6 +57,10 @@ from sparsestep.words import cross_validation
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
 Array = NDArray[np.float64]
+
+# A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
+# to do about that.
+_underflow_ignored = partial(np.errstate, under="ignore")
 
 # Of a long fit, if `verbose`.
 _SECONDS_BETWEEN_LINES = 2.0
@@ -153,7 +158,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         X, y, weight = self._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=self._names())
         moments = moments._labelled(targets)
-        self._show(self._chosen(moments, Table(X, y, weight, None)))
+        with _underflow_ignored():
+            self._show(self._chosen(moments, Table(X, y, weight, None)))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -168,7 +174,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self
         """
         self._adopt(moments)
-        self._show(self._chosen(moments))
+        with _underflow_ignored():
+            self._show(self._chosen(moments))
         return self
 
     def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
@@ -640,9 +647,12 @@ class SparseStepCV(_SparseStepBase):
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
         if self.verbose:
             settings = replace(settings, watch=_now_and_then(self._say))
-        self._show(
-            by_validation(whole, train, valid, how, alphas, self.rule, settings, self._say, rows)
-        )
+        with _underflow_ignored():
+            self._show(
+                by_validation(
+                    whole, train, valid, how, alphas, self.rule, settings, self._say, rows
+                )
+            )
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -817,9 +827,10 @@ def sparsestep_path(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
-    fits, missing = fit_path(moments, wanted, model._settings())
-    path = Path.of(moments, fits, missing_sizes=missing)
-    fullest = path.coefs[:, np.argmax(path.n_nonzero)]
-    known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
+    with _underflow_ignored():
+        fits, missing = fit_path(moments, wanted, model._settings())
+        path = Path.of(moments, fits, missing_sizes=missing)
+        fullest = path.coefs[:, np.argmax(path.n_nonzero)]
+        known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
     known.warn(known.error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
     return path

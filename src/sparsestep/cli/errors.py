@@ -49,8 +49,11 @@ def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str
     if isinstance(error, KeyboardInterrupt):
         return 130, "Interrupted."
     if origin == "cyclopts":
-        from cyclopts import UnknownCommandError
+        from cyclopts import MissingArgumentError, UnknownCommandError
 
+        if isinstance(error, MissingArgumentError) and error.argument and error.keyword is None:
+            # Its name is not there either.
+            text = f"sparsestep {arguments[0]} needs {' or '.join(error.argument.names)}."
         known = arguments and not isinstance(error, UnknownCommandError)
         command = [arguments[0]] if known and not arguments[0].startswith("-") else []
         return 2, f"{_ended(text)} See: {' '.join(['sparsestep', *command, '--help'])}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments, expanded
-from sparsestep.cli.options import Flag, TableOptions, Talk
+from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
@@ -41,6 +41,7 @@ def fit(
     rule: Literal["min", "1se"] | None = None,
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
+    always: Annotated[list[str] | None, Names] = None,
     seed: int = 0,
     model: Annotated[Path | None, Parameter(alias="-m")] = None,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
@@ -67,6 +68,8 @@ def fit(
         How many alphas to try, or which, as 1,10,100.
     polish
         Add, drop and swap variables after the fit while the exact objective falls.
+    always
+        Columns that every model keeps, without a penalty, as a,b,c.
     seed
         Seed of the random folds.
     model
@@ -80,12 +83,12 @@ def fit(
     kind = _kind(cv, alpha, criterion, size, rule)
     wanted = alphas_given(alphas)
     folds = _folds(data, cv) if kind == "SparseStepCV" else None
-    settings = settings_of(polish)
     if alpha is not None:
         one_alpha(alpha)
     if size is not None:
         whole_number("--size", size, least=0)
     reading = read(data, table, screen, folds, seed)
+    settings = settings_of(polish, reading.always(always))
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
         warnings.catch_warnings(record=True) as caught,
@@ -129,7 +132,7 @@ def fit(
     advice = "keep fewer of them with --size"
     if not are_moments(data):
         advice += ", or leave some out with --drop"
-    more = [f"{str(each).rsplit(';', 1)[0]}; {advice}." for each in lost]
+    more = [f"{str(each).rsplit(';', 1)[0]}; {advice}." for each in lost] + reading.notes
     _print(screen, fitted, document, more, model, report)
 
 
@@ -147,7 +150,7 @@ def _kind(
     if len(given) > 1:
         raise BadInputError(f"{' and '.join(given)} exclude each other; give one of them.")
     if rule is not None and given not in ([], ["--cv"]):
-        raise BadInputError(f"--rule is for cross-validation; leave out it or {given[0]}.")
+        raise BadInputError(f"--rule is for cross-validation; leave out --rule or {given[0]}.")
     if given in (["--alpha"], ["--size"]):
         return "SparseStep"
     return "SparseStepIC" if given == ["--criterion"] else "SparseStepCV"
@@ -185,9 +188,9 @@ def alphas_given(text: str) -> int | NDArray[np.float64]:
     return alphas_wanted(values)
 
 
-def settings_of(polish: bool) -> Settings:
+def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Settings:
     """How to fit."""
-    return Settings(polish="swap" if polish else None)
+    return Settings(penalty_factor=penalty_factor, polish="swap" if polish else None)
 
 
 def _parameters(settings: Settings) -> dict[str, Any]:
@@ -195,7 +198,7 @@ def _parameters(settings: Settings) -> dict[str, Any]:
     return {
         "fit_intercept": settings.fit_intercept,
         "standardize": settings.standardize,
-        "penalty_factor": None,
+        "penalty_factor": settings.penalty_factor,
         **vars(settings.schedule),
         "polish": settings.polish,
         "solver": settings.solver,
@@ -240,7 +243,15 @@ def _print(
     if summary.condition:
         screen.say()
         screen.say(summary.condition, style="dim")
-    warned = [*more, *(_with_options(each["text"]) for each in document["warnings"])]
+    warned = [
+        *more,
+        *(
+            _with_options(each["text"])
+            for each in document["warnings"]
+            # The notes on the table name the columns too.
+            if each["kind"] != "rows dropped"
+        ),
+    ]
     for text in warned:
         screen.warn(text)
     for what, path in (("Model", model), ("Report", report)):

@@ -39,6 +39,7 @@ sparsestep fit patients.csv --target progression --criterion bic
 sparsestep fit patients.csv --target progression --size 5 --drop id,name
 sparsestep fit "sales/*.parquet" --target revenue --features price,ads
 sparsestep fit flats.csv --target price --one-hot --drop-missing
+sparsestep fit flats.csv --target price --category zip,year --always size
 sparsestep fit excel.csv --target price --encoding cp1252
 sparsestep fit site-1.npz site-2.npz site-3.npz --target price
 ```

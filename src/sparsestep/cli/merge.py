@@ -51,7 +51,8 @@ def merge(
     if any(len(run.folds) > 1 for run in together):
         require_complete(together)
     merged.save(output)
-    screen.say(f"{merged.n_samples} rows from {len(data)} files, {merged.n_features} columns")
+    files = f"{len(data)} file{'s' * (len(data) > 1)}"
+    screen.say(f"{merged.n_samples} rows from {files}, {merged.n_features} columns")
     screen.say(f"Moments: {output}")
     screen.json(
         {

@@ -57,9 +57,8 @@ def moments(
     for part, file in zip(reading.parts, files, strict=True):
         part.save(file)
     rows = sum(part.n_samples for part in reading.parts)
-    if reading.rows_dropped:
-        n = rows + reading.rows_dropped
-        screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
+    for note in reading.notes:
+        screen.warn(note)
     screen.say(
         f"{rows} rows, {reading.parts[0].n_features} columns and the target {reading.target}"
     )
@@ -75,6 +74,7 @@ def moments(
         {
             "rows": rows,
             "rows_dropped": reading.rows_dropped,
+            "warnings": reading.notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
             "files": [str(file) for file in files],

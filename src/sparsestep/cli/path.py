@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
 from sparsestep.cli.inputs import expanded
-from sparsestep.cli.options import Flag, TableOptions, Talk
+from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
@@ -36,6 +36,7 @@ def path(
     table: TableOptions = TableOptions(),  # noqa: B008
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
+    always: Annotated[list[str] | None, Names] = None,
     plot: Path | None = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     talk: Talk = Talk(),  # noqa: B008
@@ -51,6 +52,8 @@ def path(
         How many alphas, or which, as 1,10,100, or sizes: one model of every number of variables.
     polish
         Add, drop and swap variables after each fit while the exact objective falls.
+    always
+        Columns that every model keeps, without a penalty, as a,b,c.
     plot
         Draw the path here (.svg, .png or .pdf).
     output
@@ -65,9 +68,9 @@ def path(
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
     with screen.waiting(f"Fitting {moments.n_features} variables"):
-        fits, missing = fit_path(moments, wanted, settings_of(polish))
+        fits, missing = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
         found = ModelPath.of(moments, fits, missing_sizes=missing)
-    names = list(found.feature_names or (f"x{j}" for j in range(len(found.coefs))))
+    names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
     if output is not None:
@@ -75,9 +78,8 @@ def path(
     if plot is not None:
         _draw(found, plot)
     _print(screen, found, names, r2)
-    if reading.rows_dropped:
-        n = moments.n_samples + reading.rows_dropped
-        screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
+    for note in reading.notes:
+        screen.warn(note)
     for what, file in (("Picture", plot), ("Path", output)):
         if file is not None:
             screen.say(f"{what}: {file}")
@@ -86,6 +88,7 @@ def path(
             "target": reading.target,
             "rows": moments.n_samples,
             "rows_dropped": reading.rows_dropped,
+            "warnings": reading.notes,
             "features": names,
             "models": [
                 {

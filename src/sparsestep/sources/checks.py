@@ -34,12 +34,18 @@ __all__ = [
 
 
 class DroppedRowsWarning(UserWarning):
-    """Rows with a missing value were left out; `n_dropped` of `n_rows`."""
+    """Rows with a missing value were left out; `n_dropped` of `n_rows`.
 
-    def __init__(self, message: str, n_dropped: int, n_rows: int) -> None:
+    `n_missing` says in how many rows a value is missing in each column, the most first.
+    """
+
+    def __init__(
+        self, message: str, n_dropped: int, n_rows: int, n_missing: Mapping[str, int]
+    ) -> None:
         super().__init__(message)
         self.n_dropped = n_dropped
         self.n_rows = n_rows
+        self.n_missing = dict(n_missing)
 
 
 class RowNamesWarning(UserWarning):

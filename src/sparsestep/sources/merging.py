@@ -106,12 +106,14 @@ def finish(
             "folds empty; use fewer folds."
         )
     if counts.dropped:
+        half = ", more than half of them," if 2 * counts.dropped > counts.rows else ""
         warnings.warn(
             DroppedRowsWarning(
-                f"Left out {counts.dropped} of {counts.rows} rows with a missing value "
+                f"Left out {counts.dropped} of {counts.rows} rows{half} with a missing value "
                 f"({_most(counts)}).",
                 counts.dropped,
                 counts.rows,
+                dict(counts.missing.most_common()),
             ),
             stacklevel=4,
         )
