@@ -81,7 +81,7 @@ _SETTINGS = """fit_intercept : bool, default=True
     polish : {None, "swap"}, default=None
         "swap" adds, drops and swaps variables after the fit while the exact objective
         ``||y - Xb||^2 + alpha * (number kept)`` falls; it takes two to fifteen times as long
-        as all fits together. None is the paper's method.
+        as all fits together. None is the paper's method. On a path of sizes it swaps only.
     solver : {"auto", "reference"}, default="auto"
         "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude
         slower."""
@@ -375,7 +375,9 @@ class SparseStep(_SparseStepBase):
     alpha : float, default=1.0
         {alpha_units}
     n_nonzero : int, default=None
-        If given, alpha is searched for so that exactly so many variables are kept.
+        If given, the best-fitting model found of exactly so many variables, by swaps from that of
+        an alpha which keeps as many (or nearly as many), and from forward selection. `alpha_` is
+        that alpha; `alpha` and `polish` do not matter then.
     {settings}
 
     Attributes

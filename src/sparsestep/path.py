@@ -16,7 +16,7 @@ from sparsestep.words import variables
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
 
-__all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
+__all__ = ["Path", "PathPoint", "alphas_of", "fit_path"]
 
 Array = NDArray[np.float64]
 
@@ -57,9 +57,10 @@ class Path:
         Sum of the sample weights: the number of rows where none were given.
     feature_names : tuple of str, or None
     missing_sizes : tuple of int
-        With ``alphas="sizes"``, the model sizes that no alpha was found to give. With more columns
-        than rows the search ends at half as many variables as rows: larger models that it meets on
-        the way are on the path, and the gaps between them are not listed.
+        With ``alphas="sizes"``, the model sizes that no alpha was found to give, as where two
+        variables enter together. With more columns than rows the search ends at half as many
+        variables as rows: larger models that it meets on the way are on the path, and the gaps
+        between them are not listed.
 
     Examples
     --------
@@ -164,7 +165,7 @@ class Path:
         ----------
         by : {"aic", "bic", "ebic", "gic"} or int
             An information criterion, or the number of variables: the best-fitting model of exactly
-            that size on the path.
+            that size on the path. ``SparseStep(n_nonzero=by)`` searches beyond the path, by swaps.
 
         Returns
         -------
@@ -191,13 +192,10 @@ class Path:
             ) from None
         found = np.flatnonzero(self.n_nonzero == size)
         if not len(found):
-            # Not one that was looked for already, nor one that cannot be.
-            look = 0 <= size <= len(self.coefs) and size not in self.missing_sizes
+            advice = f" SparseStep(n_nonzero={size}) looks for one."
             raise ValueError(
                 f"No model of this path has exactly {variables(size)}; "
-                f"{nearest_sizes(size, self.n_nonzero)}."
-                + f" SparseStep(n_nonzero={size}) looks for one."
-                * look
+                f"{_nearest_sizes(size, self.n_nonzero)}." + advice * (0 <= size <= len(self.coefs))
             )
         return self[best_fitting(self.rss, found)]
 
@@ -270,7 +268,7 @@ class Path:
         return PathDisplay.from_path(self, **options)
 
 
-def nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
+def _nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
     """The model sizes next to one that there is none of, in words."""
     near = [str(s.max()) for s in (sizes[sizes < size],) if len(s)]
     near += [str(s.min()) for s in (sizes[sizes > size],) if len(s)]
