@@ -29,9 +29,9 @@ from sparsestep import (
     SparseStep,
     SparseStepCV,
     SparseStepIC,
+    fitting,
     sparsestep_path,
 )
-from sparsestep.display import annealing
 from sparsestep.display.labels import plain, spread
 from sparsestep.reference import sparsestep_reference
 
@@ -639,7 +639,7 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
 
 
 def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
-    monkeypatch.setattr(annealing, "sparsestep_reference", None)
+    monkeypatch.setattr(fitting, "sparsestep_reference", None)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 300))
     y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=20)
@@ -651,6 +651,20 @@ def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypat
     assert_allclose(display.coefs[kept, -1], standardized, rtol=1e-6)
     assert len(display.dropped_.get_segments()) == 200
     assert display.labels_[-1].get_text() == f"{300 - len(kept)} dropped"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_annealing_keeps_what_the_model_keeps_when_columns_are_copies(wide):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20 if wide else 60, 30 if wide else 6))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=len(X))
+    X = np.column_stack([X, X[:, 0], -3.0 * X[:, 1], X[:, 0]])
+    for factor in (None, [*np.ones(X.shape[1] - 1), 0.5]):
+        model = SparseStep(alpha=5.0, penalty_factor=factor).fit(X, y)
+        display = AnnealingDisplay.from_estimator(model, X, y)
+        assert sorted(display.lines_) == np.flatnonzero(model.coef_).tolist()
+        first = 0 if factor is None else X.shape[1] - 1
+        assert first in display.lines_
 
 
 def test_annealing_does_not_depend_on_units(data):

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,15 @@ from sparsestep.threads import one_blas_thread
 from sparsestep.ties import best_fitting
 from sparsestep.wide import solve_wide
 
-__all__ = ["Fits", "Settings", "fit_alphas", "fit_every_size", "fit_grid", "fit_size"]
+__all__ = [
+    "Fits",
+    "Settings",
+    "fit_alphas",
+    "fit_every_size",
+    "fit_grid",
+    "fit_size",
+    "literal_steps",
+]
 
 Array = NDArray[np.float64]
 
@@ -212,6 +221,14 @@ def _row_equations(
     return equations
 
 
+def _any_equations(
+    units: Units, moments: Moments, alphas: Array, settings: Settings
+) -> NormalEquations | RowEquations:
+    """The equations of any moments."""
+    make = _row_equations if moments.is_thin else _equations
+    return make(units, moments, alphas, settings)
+
+
 def _factor(settings: Settings, m: int) -> Array:
     """The penalty factors, 1 where none were given."""
     return np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
@@ -219,9 +236,14 @@ def _factor(settings: Settings, m: int) -> Array:
 
 # Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
 @np.errstate(over="ignore")
-def _literally(equations: NormalEquations | RowEquations, settings: Settings) -> Array:
+def _literally(
+    equations: NormalEquations | RowEquations,
+    settings: Settings,
+    callback: Callable[[float, Array], object] | None = None,
+) -> Array:
     """The literal loop for each target and alpha."""
-    how = {"penalty_factor": settings.penalty_factor, **vars(settings.schedule)}
+    how: dict[str, Any] = {"penalty_factor": settings.penalty_factor, "callback": callback}
+    how |= vars(settings.schedule)
 
     def fit(t: int, alpha: float) -> Array:
         if isinstance(equations, RowEquations):
@@ -230,6 +252,21 @@ def _literally(equations: NormalEquations | RowEquations, settings: Settings) ->
 
     coefs = [[fit(t, alpha) for alpha in alphas] for t, alphas in enumerate(equations.alphas)]
     return np.array(coefs).reshape(*equations.alphas.shape, -1)
+
+
+# Several threads wait for each other longer than the steps take.
+@one_blas_thread()
+def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[Array, Array]:
+    """The gammas of the literal loop, and the coefficients after each, (m, n_gammas).
+
+    For one target, in the units and on the columns of a fit: what may not enter stays zero.
+    """
+    units, alphas = _units(moments, settings), np.array([alpha])
+    equations = _any_equations(units, moments, alphas, settings)
+    # The last step at each gamma overwrites those before it.
+    steps: dict[float, Array] = {}
+    final = _literally(equations, settings, steps.__setitem__)[0, 0]
+    return np.array(list(steps)), np.column_stack([*list(steps.values())[:-1], final])
 
 
 # On matrices as small as these a second thread of linear algebra costs more than it saves.
@@ -343,11 +380,7 @@ def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
 def _swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
     """Models of these sizes, one for each alpha, that no swap of two variables improves."""
     units = _units(moments, settings)
-    equations: NormalEquations | RowEquations
-    if moments.is_thin:
-        equations = _row_equations(units, moments, fits.alphas, settings)
-    else:
-        equations = _equations(units, moments, fits.alphas, settings)
+    equations = _any_equations(units, moments, fits.alphas, settings)
     coefs = fits.coefs * units.scale_x / units.scale_y[:, np.newaxis, np.newaxis]
     coefs = _polished(equations, coefs, settings, lambda count: None, sizes)
     return Fits(fits.alphas, *units.back(coefs), fits.n_iter)
@@ -382,11 +415,7 @@ class _Scale:
     @classmethod
     def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
         units = _units(moments, settings)
-        equations: NormalEquations | RowEquations
-        if moments.is_thin:
-            equations = _row_equations(units, moments, np.ones(1), settings)
-        else:
-            equations = _equations(units, moments, np.ones(1), settings)
+        equations = _any_equations(units, moments, np.ones(1), settings)
         size = equations.diag
         factor = _factor(settings, len(size))
         always = int(np.count_nonzero((size > 0) & (factor == 0)))
