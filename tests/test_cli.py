@@ -301,6 +301,16 @@ def test_path_prints_writes_and_draws(data, tmp_path):
     assert answer["models"][0]["coefficients"] == {}
 
 
+def test_path_draws_effects_of_one_standard_deviation(data, tmp_path):
+    arguments = (tmp_path, "path", data / "numbers.csv", "-t", "price", "--standardized")
+    # Texts as texts, so that they can be found in the picture.
+    (tmp_path / "matplotlibrc").write_text("svg.fonttype: none\n")
+    run(*arguments, "--plot", "path.svg")
+    assert "effect of one standard deviation" in (tmp_path / "path.svg").read_text()
+    done = run(*arguments, code=2)
+    assert "--plot" in done.stderr
+
+
 @pytest.mark.parametrize("source", ["flats.csv", "flats.parquet", "flats.arrow"])
 def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
     ending = source.split(".")[1]

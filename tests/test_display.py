@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import matplotlib
@@ -610,6 +611,58 @@ def test_cv_refuses_what_is_not_a_number():
         CVDisplay(alphas=[2.0, 1.0], error=[1.0, np.nan])
     with pytest.raises(ValueError, match=r"se must have shape \(2,\)"):
         CVDisplay(alphas=[2.0, 1.0], error=[1.0, 1.0], se=[1.0])
+
+
+# --- paths over sizes -----------------------------------------------------------------------------
+
+
+def test_a_path_of_sizes_is_drawn_over_size(data):
+    path = sparsestep_path(*data, alphas="sizes")
+    display = path.plot(alpha=path.select(2).alpha)
+    display.figure_.canvas.draw()
+    assert display.ax_.get_xlabel().startswith("variables kept")
+    assert display.top_.xaxis.get_label_text() == "alpha"
+    assert display.ax_.get_xscale() == "linear" and display.ax_.get_xlim() == (-0.5, 6.5)
+    for j, line in display.lines_.items():
+        x, height = line.get_data()
+        for size, point in ((size, path.select(size)) for size in range(7)):
+            # Flat from half a variable before to half a variable after each size.
+            drawn = height[np.isclose(x, size - 0.5) | np.isclose(x, size + 0.5)]
+            assert point.coef[j] == 0 or np.count_nonzero(drawn == point.coef[j]) >= 2
+    assert display.alpha_line_.get_xdata()[0] == 2
+
+
+def test_sizes_without_a_model_are_gaps():
+    coefs = [[0.0, 1.0, 2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
+    display = PathDisplay(alphas=[100.0, 10.0, 1.0], coefs=coefs, by_size=True).plot()
+    x, height = display.lines_[0].get_data()
+    assert_array_equal(x, [-0.5, 0.5, 0.5, 1.5, np.nan, 2.5, 3.5])
+    assert_array_equal(height, [np.nan, 0.0, 1.0, 1.0, np.nan, 2.0, 2.0])
+
+
+def test_of_several_models_of_a_size_one_is_drawn():
+    coefs = [[0.0, 1.0, 1.5], [0.0, 0.0, 0.0]]
+    display = PathDisplay(alphas=[9.0, 3.0, 1.0], coefs=coefs, by_size=True).plot()
+    assert_array_equal(display.lines_[0].get_ydata(), [np.nan, 0.0, 1.0, 1.0])
+
+
+def test_a_sparsestep_path_is_steps_though_its_digits_are_few(data):
+    path = sparsestep_path(*data, alphas=[500.0, 1.0, 0.9])
+    noisy = replace(path, coefs=path.coefs * (1 + 1e-4 * np.arange(3)))
+    assert len(PathDisplay.from_path(noisy).lines_[0].get_xdata()) == 6
+    arrays = PathDisplay(alphas=noisy.alphas, coefs=noisy.coefs)
+    assert len(arrays.plot().lines_[0].get_xdata()) == 3
+
+
+def test_a_power_of_ten_over_the_axis_is_clear_of_the_axis_on_top(data):
+    X, y = data
+    display = CVDisplay.from_estimator(SparseStepCV(cv=3).fit(X, 1e5 * y))
+    display.figure_.canvas.draw()
+    offset = display.ax_.yaxis.get_offset_text()
+    assert offset.get_text()
+    box = offset.get_window_extent()
+    for label in display.top_.xaxis.get_ticklabels():
+        assert not label.get_window_extent().overlaps(box)
 
 
 # --- the method at work ---------------------------------------------------------------------------

@@ -820,7 +820,7 @@ def sparsestep_path(
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     fits, missing = fit_path(moments, wanted, model._settings())
-    path = Path.of(moments, fits, missing_sizes=missing)
+    path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
     fullest = path.coefs[:, np.argmax(path.n_nonzero)]
     known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
     known.warn(known.error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)

@@ -61,6 +61,9 @@ class Path:
         variables enter together. With more columns than rows the search ends at half as many
         variables as rows: larger models that it meets on the way are on the path, and the gaps
         between them are not listed.
+    by_size : bool
+        Whether the alphas are those of sizes (``alphas="sizes"``). Such a path is drawn over size:
+        between two of its alphas there may be models that it does not have.
 
     Examples
     --------
@@ -83,10 +86,17 @@ class Path:
     n_samples: float
     feature_names: tuple[str, ...] | None = None
     missing_sizes: tuple[int, ...] = field(default=())
+    by_size: bool = False
 
     @classmethod
     def of(
-        cls, moments: Moments, fits: Fits, target: int = 0, missing_sizes: tuple[int, ...] = ()
+        cls,
+        moments: Moments,
+        fits: Fits,
+        target: int = 0,
+        missing_sizes: tuple[int, ...] = (),
+        *,
+        by_size: bool = False,
     ) -> "Path":
         """The path of one target from its fits."""
         coefs = fits.coefs[target].T
@@ -100,6 +110,7 @@ class Path:
             n_samples=moments.weight_sum,
             feature_names=moments.feature_names,
             missing_sizes=missing_sizes,
+            by_size=by_size,
         )
 
     def __repr__(self) -> str:
@@ -262,7 +273,7 @@ class Path:
         return pd.concat([pd.DataFrame(facts), pd.DataFrame(self.coefs.T, columns=names)], axis=1)
 
     def plot(self, **options: Any) -> "PathDisplay":
-        """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
+        """Draw the coefficients along alpha or size; options go to `PathDisplay.from_path`."""
         from sparsestep.display import PathDisplay
 
         return PathDisplay.from_path(self, **options)

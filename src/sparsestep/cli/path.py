@@ -37,6 +37,7 @@ def path(
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
     plot: Path | None = None,
+    standardized: Annotated[bool, Flag] = False,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
@@ -53,6 +54,8 @@ def path(
         Add, drop and swap variables after each fit while the exact objective falls.
     plot
         Draw the path here (.svg, .png or .pdf).
+    standardized
+        Draw the effect of one standard deviation of each variable instead of its coefficient.
     output
         Write all models here (.parquet, .csv or .arrow): a row for each alpha.
     """
@@ -60,20 +63,24 @@ def path(
 
     screen = Screen(talk)
     data = expanded(data)
+    if standardized and plot is None:
+        raise BadInputError("--standardized is for the picture; give --plot too.")
     check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
     with screen.waiting(f"Fitting {moments.n_features} variables"):
         fits, missing = fit_path(moments, wanted, settings_of(polish))
-        found = ModelPath.of(moments, fits, missing_sizes=missing)
+        by_size = isinstance(wanted, str)
+        found = ModelPath.of(moments, fits, missing_sizes=missing, by_size=by_size)
     names = list(found.feature_names or (f"x{j}" for j in range(len(found.coefs))))
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
     if output is not None:
         _write(found, names, r2, output)
     if plot is not None:
-        _draw(found, plot)
+        deviation = np.sqrt(moments.diag / moments.weight_sum)
+        _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
     if reading.rows_dropped:
         n = moments.n_samples + reading.rows_dropped
@@ -163,14 +170,14 @@ def _write(
     write_batches(output, [pa.RecordBatch.from_pydict(columns)])
 
 
-def _draw(found: ModelPath, plot: Path) -> None:
-    """Draw the path into a file."""
+def _draw(found: ModelPath, plot: Path, scale: Array | None) -> None:
+    """Draw the path into a file; `scale` are deviations of the variables."""
     import matplotlib
 
     from sparsestep.whole_file import whole_file
 
     matplotlib.use("agg")
-    display = found.plot()
+    display = found.plot(scale=scale)
     with whole_file(plot, "picture") as temporary:
         cast("Figure", display.figure_).savefig(
             temporary, format=plot.suffix[1:].lower(), bbox_inches="tight"
