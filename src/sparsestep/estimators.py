@@ -801,6 +801,7 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
+    rows = None
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
@@ -814,14 +815,18 @@ def sparsestep_path(
     else:
         X, y, weight = model._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=model._names())
+        rows = Table(X, y, weight, None)
     if not model._flat_y and np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
-    fits, missing = fit_path(moments, wanted, model._settings())
+    settings = model._settings()
+    fits, missing = fit_path(moments, wanted, settings)
     path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
+    path, error = path._refined(rows, 0, moments, settings)
     fullest = path.coefs[:, np.argmax(path.n_nonzero)]
     known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
-    known.warn(known.error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
+    error = known.error if error is None else error
+    known.warn(error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
     return path

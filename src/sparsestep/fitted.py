@@ -281,7 +281,7 @@ def by_validation(
     fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
     models = []
     for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
-        path = Path.of(whole, fits, t)
+        path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)
         best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
         index = best if rule == "min" else sparse
         mean, se = errors.mean, errors.se
@@ -309,7 +309,7 @@ def by_criterion(
     fits, _ = fit_path(moments, alphas, settings)
     models = []
     for t in range(np.size(moments.mean_y)):
-        path = Path.of(moments, fits, t)
+        path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
         values = path.criterion(criterion)
         index = least_criterion(values)
         name = criterion.upper()

@@ -1,7 +1,7 @@
 """The models of many alphas on the same data."""
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
 from sparsestep.moments import Moments
+from sparsestep.refinement import refine_path
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
+from sparsestep.table import Table
 from sparsestep.ties import best_fitting
 from sparsestep.words import variables
 
@@ -112,6 +114,19 @@ class Path:
             missing_sizes=missing_sizes,
             by_size=by_size,
         )
+
+    def _refined(
+        self, rows: Table | None, target: int, moments: Moments, settings: Settings
+    ) -> "tuple[Path, float | None]":
+        """The same with more digits where columns are nearly collinear; and the error left."""
+        if rows is None:
+            return self, None
+        models = self.coefs.T, self.intercepts, self.alphas
+        refined = refine_path(rows, target, moments.target(target), models, settings)
+        if refined is None:
+            return self, None
+        coefs, intercepts, rss, error = refined
+        return replace(self, coefs=coefs.T, intercepts=intercepts, rss=rss), error
 
     def __repr__(self) -> str:
         m, n_alphas = self.coefs.shape

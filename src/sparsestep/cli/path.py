@@ -1,5 +1,6 @@
 """`sparsestep path`: a table to the models of all alphas."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,6 +15,8 @@ from sparsestep.cli.options import Flag, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
+from sparsestep.collinearity import collinearity
+from sparsestep.moments import Moments
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
 
@@ -82,6 +85,8 @@ def path(
         deviation = np.sqrt(moments.diag / moments.weight_sum)
         _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
+    for text in _lost_digits(moments, found):
+        screen.warn(text)
     if reading.rows_dropped:
         n = moments.n_samples + reading.rows_dropped
         screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
@@ -133,6 +138,16 @@ def _print(
         sizes = ", ".join(map(str, found.missing_sizes))
         variables = "variable" if sizes == "1" else "variables"
         screen.warn(f"No alpha was found that keeps exactly {sizes} {variables}.")
+
+
+def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
+    """What to know of the digits of the fullest model: files give no rows to refine it by."""
+    fullest = found.coefs[:, np.argmax(found.n_nonzero)]
+    known = collinearity(moments, fullest, fit_intercept=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        known.warn(known.error, "leave some of them out.", stacklevel=1)
+    return [str(each.message) for each in caught]
 
 
 def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:
