@@ -456,6 +456,24 @@ def test_path_prints_writes_and_draws(data, tmp_path):
     assert answer["models"][0]["coefficients"] == {}
 
 
+def test_path_says_how_many_digits_are_left(tmp_path):
+    x = np.linspace(-1, 1, 50)
+    powers = {f"p{k}": x**k for k in range(1, 16)}
+    pq.write_table(pa.table({**powers, "y": sum(powers.values())}), tmp_path / "t.parquet")
+    done = run(tmp_path, "path", "t.parquet", "-t", "y", "--alphas", "0.0")
+    assert "condition number" in done.stderr and "digits" in done.stderr
+
+
+def test_path_draws_effects_of_one_standard_deviation(data, tmp_path):
+    arguments = (tmp_path, "path", data / "numbers.csv", "-t", "price", "--standardized")
+    # Texts as texts, so that they can be found in the picture.
+    (tmp_path / "matplotlibrc").write_text("svg.fonttype: none\n")
+    run(*arguments, "--plot", "path.svg")
+    assert "effect of one standard deviation" in (tmp_path / "path.svg").read_text()
+    done = run(*arguments, code=2)
+    assert "--plot" in done.stderr
+
+
 @pytest.mark.parametrize("source", ["flats.csv", "flats.parquet", "flats.arrow"])
 def test_predict_gives_the_model_s_predictions(data, tmp_path, source):
     ending = source.split(".")[1]

@@ -169,6 +169,17 @@ def test_a_path_can_be_saved_with_a_model_that_has_none(models, tmp_path):
     assert load_model(tmp_path / "m.json").alpha_ == 1e5
 
 
+def test_a_model_of_a_size_stands_beside_the_one_of_its_alpha_on_a_path():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = SparseStep(n_nonzero=4).fit(X, y)  # other variables than the loop keeps at that alpha
+    path = sparsestep_path(X, y, alphas=[1e5, model.alpha_, 1e3])
+    (target,) = document_of(model, model_path=path)["targets"]
+    assert target["index"] is None
+    loop = SparseStep(alpha=model.alpha_).fit(X, y)
+    (target,) = document_of(loop, model_path=path)["targets"]
+    assert target["index"] == 1
+
+
 def test_warnings():
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((200, 5))

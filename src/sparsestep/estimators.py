@@ -86,7 +86,7 @@ _SETTINGS = """fit_intercept : bool, default=True
     polish : {None, "swap"}, default=None
         "swap" adds, drops and swaps variables after the fit while the exact objective
         ``||y - Xb||^2 + alpha * (number kept)`` falls; it takes two to fifteen times as long
-        as all fits together. None is the paper's method.
+        as all fits together. None is the paper's method. On a path of sizes it swaps only.
     solver : {"auto", "reference"}, default="auto"
         "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude
         slower."""
@@ -382,7 +382,9 @@ class SparseStep(_SparseStepBase):
     alpha : float, default=1.0
         {alpha_units}
     n_nonzero : int, default=None
-        If given, alpha is searched for so that exactly so many variables are kept.
+        If given, the best-fitting model found of exactly so many variables, by swaps from that of
+        an alpha which keeps as many (or nearly as many), and from forward selection. `alpha_` is
+        that alpha; `alpha` and `polish` do not matter then.
     {settings}
 
     Attributes
@@ -809,6 +811,7 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
+    rows = None
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
@@ -822,15 +825,19 @@ def sparsestep_path(
     else:
         X, y, weight = model._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=model._names())
+        rows = Table(X, y, weight, None)
     if not model._flat_y and np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
+    settings = model._settings()
     with _underflow_ignored():
-        fits, missing = fit_path(moments, wanted, model._settings())
-        path = Path.of(moments, fits, missing_sizes=missing)
+        fits, missing = fit_path(moments, wanted, settings)
+        path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
+        path, error = path._refined(rows, 0, moments, settings)
         fullest = path.coefs[:, np.argmax(path.n_nonzero)]
         known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
-    known.warn(known.error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
+    error = known.error if error is None else error
+    known.warn(error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
     return path

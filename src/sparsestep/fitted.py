@@ -5,17 +5,17 @@ files hold them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.collinearity import collinearity
 from sparsestep.fingerprint import Fingerprint
-from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
+from sparsestep.fitting import Fits, Settings, fit_alphas, fit_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.path import Path, alphas_of, fit_path, nearest_sizes
+from sparsestep.path import Path, alphas_of, fit_path
 from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
 from sparsestep.summary import Summary
@@ -216,18 +216,19 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         )
     models, n_iter = [], 0
     for t in range(np.size(moments.mean_y)):
-        fits, _ = fit_every_size(moments.target(t), settings, only=size)
-        sizes = fits.n_nonzero[0]
-        index = np.flatnonzero(sizes == size)
-        if not len(index):
+        fits = fit_size(moments.target(t), size, settings)
+        found = int(fits.n_nonzero[0, 0])
+        if found != size:
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
-                f"No alpha was found that keeps exactly n_nonzero={variables(size)}{of_target}; "
-                f"{nearest_sizes(size, sizes)}: change n_nonzero."
+                f"No model of exactly n_nonzero={variables(size)}{of_target} was found; "
+                f"the nearest has {found}: change n_nonzero."
             )
-        point = _point(fits, 0, int(index[0]))
-        models.append(_model(moments, t, point, f"{variables(size)} asked for", settings, rows))
+        how, point = f"{variables(size)} asked for", _point(fits, 0, 0)
+        # After the swaps the model is least squares, as after polishing.
+        swapped = replace(settings, polish="swap")
+        models.append(_model(moments, t, point, how, swapped, rows))
         n_iter = max(n_iter, fits.n_iter)
     return _fitted(moments, models, n_iter, settings)
 
@@ -280,7 +281,7 @@ def by_validation(
     fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
     models = []
     for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
-        path = Path.of(whole, fits, t)
+        path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)
         best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
         index = best if rule == "min" else sparse
         mean, se = errors.mean, errors.se
@@ -308,7 +309,7 @@ def by_criterion(
     fits, _ = fit_path(moments, alphas, settings)
     models = []
     for t in range(np.size(moments.mean_y)):
-        path = Path.of(moments, fits, t)
+        path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
         values = path.criterion(criterion)
         index = least_criterion(values)
         name = criterion.upper()

@@ -302,7 +302,7 @@ def _target(
     return {
         "name": name,
         "alpha": model.alpha,
-        "index": None if path is None else _index(path, model.alpha),
+        "index": None if path is None else _index(path, model),
         "intercept": model.intercept,
         "kept": kept.tolist(),
         "coef": model.coef[kept].tolist(),
@@ -330,9 +330,10 @@ def _target(
     }
 
 
-def _index(path: Path, alpha: float) -> int | None:
-    """Where on a path an alpha is, if it is."""
-    at = np.flatnonzero(path.alphas == alpha)
+def _index(path: Path, model: TargetModel) -> int | None:
+    """Where on a path a model is, if it is: one of a given size may have other variables there."""
+    kept = (path.coefs != 0) == (model.coef != 0)[:, np.newaxis]
+    at = np.flatnonzero((path.alphas == model.alpha) & kept.all(axis=0))
     return int(at[0]) if len(at) else None
 
 

@@ -61,7 +61,7 @@ def fit(
     criterion
         Choose alpha by an information criterion.
     size
-        Keep exactly so many variables.
+        Keep exactly so many variables: the best model of that size that is found by swaps.
     rule
         With cross-validation: the smallest error, or the sparsest model within one standard error.
     alphas

@@ -52,6 +52,7 @@ Prints a line for each alpha at which the set of variables changes.
 sparsestep path patients.csv --target progression
 sparsestep path patients.csv --target progression --alphas sizes
 sparsestep path patients.csv --target progression --plot path.svg
+sparsestep path patients.csv --target progression --plot path.svg --standardized
 sparsestep path patients.csv --target progression -o path.csv
 sparsestep path site-1.npz site-2.npz
 ```

@@ -1,5 +1,6 @@
 """`sparsestep path`: a table to the models of all alphas."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,6 +15,8 @@ from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
+from sparsestep.collinearity import collinearity
+from sparsestep.moments import Moments
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
 
@@ -38,6 +41,7 @@ def path(
     polish: Annotated[bool, Flag] = False,
     always: Annotated[list[str] | None, Names] = None,
     plot: Path | None = None,
+    standardized: Annotated[bool, Flag] = False,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
@@ -56,6 +60,8 @@ def path(
         Columns that every model keeps, without a penalty, as a,b,c.
     plot
         Draw the path here (.svg, .png or .pdf).
+    standardized
+        Draw the effect of one standard deviation of each variable instead of its coefficient.
     output
         Write all models here (.parquet, .csv or .arrow): a row for each alpha.
     """
@@ -63,22 +69,27 @@ def path(
 
     screen = Screen(talk)
     data = expanded(data)
+    if standardized and plot is None:
+        raise BadInputError("--standardized is for the picture; give --plot too.")
     check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
     with screen.waiting(f"Fitting {moments.n_features} variables"):
         fits, missing = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
-        found = ModelPath.of(moments, fits, missing_sizes=missing)
+        by_size = isinstance(wanted, str)
+        found = ModelPath.of(moments, fits, missing_sizes=missing, by_size=by_size)
     names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
     if output is not None:
         _write(found, names, r2, output)
     if plot is not None:
-        _draw(found, plot)
+        deviation = np.sqrt(moments.diag / moments.weight_sum)
+        _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
-    for note in reading.notes:
+    notes = [*_lost_digits(moments, found), *reading.notes]
+    for note in notes:
         screen.warn(note)
     for what, file in (("Picture", plot), ("Path", output)):
         if file is not None:
@@ -88,7 +99,7 @@ def path(
             "target": reading.target,
             "rows": moments.n_samples,
             "rows_dropped": reading.rows_dropped,
-            "warnings": reading.notes,
+            "warnings": notes,
             "features": names,
             "models": [
                 {
@@ -131,6 +142,16 @@ def _print(
         screen.warn(f"No alpha was found that keeps exactly {sizes} {variables}.")
 
 
+def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
+    """What to know of the digits of the fullest model: files give no rows to refine it by."""
+    fullest = found.coefs[:, np.argmax(found.n_nonzero)]
+    known = collinearity(moments, fullest, fit_intercept=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        known.warn(known.error, "leave some of them out.", stacklevel=1)
+    return [str(each.message) for each in caught]
+
+
 def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:
     """Names with a sign, or their number if they are many."""
     index = np.flatnonzero(which)
@@ -166,14 +187,14 @@ def _write(
     write_batches(output, [pa.RecordBatch.from_pydict(columns)])
 
 
-def _draw(found: ModelPath, plot: Path) -> None:
-    """Draw the path into a file."""
+def _draw(found: ModelPath, plot: Path, scale: Array | None) -> None:
+    """Draw the path into a file; `scale` are deviations of the variables."""
     import matplotlib
 
     from sparsestep.whole_file import whole_file
 
     matplotlib.use("agg")
-    display = found.plot()
+    display = found.plot(scale=scale)
     with whole_file(plot, "picture") as temporary:
         cast("Figure", display.figure_).savefig(
             temporary, format=plot.suffix[1:].lower(), bbox_inches="tight"
