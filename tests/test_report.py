@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression
 import report_documents as documents
 from sparsestep import SparseStepCV
 from sparsestep.model_document import sealed
-from sparsestep.model_file import document_of, read_document, write_document
+from sparsestep.model_file import document_of, estimator_of, read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
 from sparsestep.report.pictures import PathPicture
@@ -413,13 +413,13 @@ def test_a_given_alpha_stands_between_those_of_a_path():
     assert data["x"][0] == 0.0 and data["x"][-1] == 100.0
 
 
-def test_warnings_are_shown():
+def test_notes_are_those_of_the_summary():
     document = documents.with_warnings()
     page = Page(render_report(document))
-    kinds = {warning["kind"] for warning in document["warnings"]}
+    kinds = {note["kind"] for note in document["notes"]}
     assert kinds == {"alpha at the end", "collinear", "rows dropped"}
     shown = [e["text"] for e in page.all("li")]
-    assert all(warning["text"] in shown for warning in document["warnings"])
+    assert set(estimator_of(document).summary().notes) <= set(shown)
     assert "120, after 7 with a missing value were left out" in page.text
     assert "random folds, seed 3" in page.text
     pairs = [e["text"] for e in page.all("td") if "inside" in e and "details" in e["inside"]]

@@ -19,6 +19,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
 from typing import is_typeddict as is_schema
 
+from sparsestep.notes import NOTES
+
 __all__ = [
     "FORMAT",
     "SCHEMA",
@@ -29,12 +31,12 @@ __all__ = [
     "Document",
     "Kind",
     "ModelFileError",
+    "NoteTable",
     "OneHot",
     "Pair",
     "PathTable",
     "Question",
     "Target",
-    "Warned",
     "check",
     "checksum",
     "sealed",
@@ -45,9 +47,6 @@ SCHEMA = 1
 
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
 CriterionName = Literal["aic", "bic", "ebic", "gic"]
-Reason = Literal[
-    "alpha at the end", "nothing kept", "collinear", "constant", "rows dropped", "weights"
-]
 
 
 class ModelFileError(ValueError):
@@ -106,8 +105,13 @@ class Data(TypedDict):
     deviation: list[float]  # m
     target_mean: list[float]  # one for each target
     target_deviation: list[float]
+    # The next two have m entries; null where it is not known, as of columns that are not kept.
+    effective_rows: list[float | None]  # on which a column's sum of squares rests
+    reach: list[float | None]  # deviations from the mean at which a value is far outside
+    copies: list[int]  # of earlier columns, ascending
     n_collinear: int | None  # pairs, the most correlated of which follow; null: not looked for
     collinear: list[Pair]
+    row_numbers: list[int]  # columns that number the rows, by their values
 
 
 class PathTable(TypedDict):
@@ -130,6 +134,7 @@ class CVTable(TypedDict):
     se: list[float | None]  # null with a single fold
     alpha_min: float
     alpha_1se: float
+    of_choice: float | None  # the error with the choice of alpha; null with a single fold
 
 
 class CriterionTable(TypedDict):
@@ -161,11 +166,11 @@ class Target(TypedDict):
     criterion: CriterionTable | None
 
 
-class Warned(TypedDict):
+class NoteTable(TypedDict):
     """What a reader of the model should know."""
 
-    kind: Reason
-    text: str
+    kind: str  # one of those in `notes`
+    facts: dict[str, Any]  # the fields of that kind
 
 
 class Document(TypedDict):
@@ -181,7 +186,7 @@ class Document(TypedDict):
     flat: bool  # whether y had one dimension
     n_iter: int
     targets: list[Target]
-    warnings: list[Warned]
+    notes: list[NoteTable]
     checksum: str  # SHA-256 of the rest
 
 
@@ -271,8 +276,17 @@ def _checked(value: Any) -> Document:
     _conform(value, Document, "")
     document = cast(Document, value)
     _conform(document["settings"], _SETTINGS[document["estimator"]], "settings")
+    for i, note in enumerate(document["notes"]):
+        if note["kind"] not in NOTES:
+            raise _Wrong(f"notes[{i}].kind is {_shown(note['kind'])}")
+        _conform_fields(note["facts"], _facts(note["kind"]), f"notes[{i}].facts")
     _check_lengths(document)
     return document
+
+
+def _facts(kind: str) -> dict[str, Any]:
+    """The fields of a kind of note, and their types."""
+    return {name: hint for name, hint in get_type_hints(NOTES[kind]).items() if name != "kind"}
 
 
 # -- types -----------------------------------------------------------------------------------
@@ -338,6 +352,8 @@ def _fits(value: Any, kind: Any) -> bool:
         return kind is bool
     if kind is float:
         return isinstance(value, int | float) and _finite(value)
+    if kind is int:
+        return isinstance(value, int) and abs(value) < 2**63
     return isinstance(kind, type) and isinstance(value, kind)
 
 
@@ -379,13 +395,21 @@ def _check_lengths(document: Document) -> None:
     m, k = len(question["features"]), len(question["target"])
     if not m or not k:
         raise _Wrong("it has no features, or no target")
-    _lengths("data", data, ("mean", "deviation"), m)
+    _lengths("data", data, ("mean", "deviation", "effective_rows", "reach"), m)
     _lengths("data", data, ("target_mean", "target_deviation"), k)
     factor = document["settings"]["penalty_factor"]
     if factor is not None:
         _length("settings.penalty_factor", factor, m)
     for i, pair in enumerate(data["collinear"]):
         _columns(f"data.collinear[{i}]", [pair["first"], pair["second"]], m)
+    _columns("data.copies", data["copies"], m)
+    _columns("data.row_numbers", data["row_numbers"], m)
+    for i, note in enumerate(document["notes"]):
+        _columns(f"notes[{i}].facts.columns", note["facts"].get("columns", []), m)
+        if len({len(fact) for fact in note["facts"].values() if isinstance(fact, list)}) > 1:
+            raise _Wrong(f"notes[{i}].facts has lists of different lengths")
+        if not 0 <= note["facts"].get("target", 0) < k:
+            raise _Wrong(f"notes[{i}].facts.target is a target that is not there")
     if (data["n_collinear"] or 0) < len(data["collinear"]):
         raise _Wrong("data.n_collinear is less than the pairs in data.collinear")
     if data["weight_sum"] <= 0 or data["rows"] < 1 or question["rows"] != data["rows"]:
