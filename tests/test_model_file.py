@@ -291,6 +291,7 @@ WRONG = {
     "cut": (lambda f: f.read_text()[:5000], "cut short or damaged"),
     "NaN": (lambda f: f.read_text().replace('"n_iter": ', '"n_iter": NaN, "x": '), "holds NaN"),
     "infinity": (lambda f: f.read_text().replace("442.0", "1e999"), "weight_sum is inf"),
+    "huge rows": (lambda f: changed(f, "data", "rows", to=10**400), "rows is 1000"),
     "a huge integer": (lambda f: f.read_text().replace("442.0", "1" * 400), "finite number"),
     "twice": (lambda f: f.read_text().replace("{\n", '{\n"schema": 1,\n', 1), "a field twice"),
     "nested": (lambda f: "{" + '"a":[' * 100_000, "cut short or damaged"),
@@ -371,6 +372,11 @@ def test_other_files_are_refused(file, tmp_path):
         load_model(tmp_path / "b.json")
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "none.json")
+
+
+def test_a_number_near_the_largest_of_all_is_no_reason_not_to_summarize(file, tmp_path):
+    (tmp_path / "m.json").write_text(changed(file, *T, "standard_error", 0, to=1e308))
+    assert "inf" in str(load_model(tmp_path / "m.json").summary())
 
 
 def test_names_of_targets_are_kept(tmp_path):

@@ -184,9 +184,10 @@ class Fitted:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
         which = self.target_index(target)
         model = self.targets[which]
-        low, high = t_interval(model.coef, model.standard_error, model.free, level)
         kept = np.flatnonzero(model.coef)
-        effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
+        with np.errstate(over="ignore"):
+            low, high = t_interval(model.coef, model.standard_error, model.free, level)
+            effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
         kept = kept[np.argsort(-effect, kind="stable")]
         r2 = "R2" if self.fit_intercept else "R2 about zero"
         n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum

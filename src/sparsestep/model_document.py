@@ -414,8 +414,7 @@ def _check_lengths(document: Document) -> None:
         raise _Wrong("data.n_collinear is less than the pairs in data.collinear")
     if data["weight_sum"] <= 0 or data["rows"] < 1 or question["rows"] != data["rows"]:
         raise _Wrong("its numbers of rows contradict each other")
-    if min(data["deviation"] + data["target_deviation"], default=0.0) < 0:
-        raise _Wrong("a standard deviation is negative")
+    _not_negative("data", data, ("deviation", "target_deviation", "effective_rows", "reach"))
     if document["flat"] and k != 1:
         raise _Wrong(f"it has {k} targets but a y of one dimension")
     for i, group in enumerate(question["one_hot"]):
@@ -441,6 +440,12 @@ def _check_target(where: str, target: Target, estimator: str, m: int) -> None:
     """Raise unless the parts of a target's model fit together."""
     _columns(f"{where}.kept", target["kept"], m)
     _lengths(where, target, ("coef", "standard_error", "low", "high"), len(target["kept"]))
+    _not_negative(where, target, ("standard_error",))
+    for j, ends in enumerate(
+        zip(target["standard_error"], target["low"], target["high"], strict=True)
+    ):
+        if None in ends and ends != (None, None, None):
+            raise _Wrong(f"{where} has a part only of the interval of variable {j}")
     if not 0 < target["level"] < 1:
         raise _Wrong(f"{where}.level is {target['level']}")
     path, cv, criterion = target["path"], target["cv"], target["criterion"]
@@ -466,6 +471,9 @@ def _check_target(where: str, target: Target, estimator: str, m: int) -> None:
         _length(f"{where}.criterion.values", criterion["values"], n)
     if cv is not None:
         _lengths(f"{where}.cv", cv, ("mse", "mean", "se"), n)
+        _not_negative(f"{where}.cv", cv, ("mean", "se"))
+        if (cv["of_choice"] or 0.0) < 0:
+            raise _Wrong(f"{where}.cv.of_choice is negative")
         for i, folds in enumerate(cv["mse"]):
             _length(f"{where}.cv.mse[{i}]", folds, max(len(cv["mse"][0]), 1))
         for name, alpha in (("alpha_min", cv["alpha_min"]), ("alpha_1se", cv["alpha_1se"])):
@@ -481,6 +489,7 @@ def _check_path(where: str, path: PathTable, m: int) -> None:
     if any(a <= b for a, b in pairwise(path["alphas"])):
         raise _Wrong(f"{where}.alphas do not fall")
     _lengths(where, path, ("kept", "coefs", "intercepts", "n_nonzero", "rss"), n)
+    _not_negative(where, path, ("alphas",))
     for i, (kept, coefs) in enumerate(zip(path["kept"], path["coefs"], strict=True)):
         _columns(f"{where}.kept[{i}]", kept, m)
         _length(f"{where}.coefs[{i}]", coefs, len(kept))
@@ -500,6 +509,14 @@ def _length(where: str, values: list[Any], expected: int) -> None:
     """Raise unless a list has the expected length."""
     if len(values) != expected:
         raise _Wrong(f"{where} has {len(values)} entries instead of {expected}")
+
+
+def _not_negative(where: str, fields: Mapping[str, object], names: tuple[str, ...]) -> None:
+    """Raise if a number of some fields is negative."""
+    for name in names:
+        for i, value in enumerate(cast("list[float | None]", fields[name])):
+            if (value or 0.0) < 0:
+                raise _Wrong(f"{where}.{name}[{i}] is negative")
 
 
 def _columns(where: str, indices: list[int], m: int) -> None:
