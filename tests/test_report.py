@@ -492,6 +492,13 @@ def test_notes_are_those_of_the_summary():
     assert {"twin", "other twin"} <= set(pairs)
 
 
+def test_a_variable_that_rests_on_one_row_is_marked():
+    document = documents.of_wide_rows()
+    shown = {row[0] for row in table_of(render_report(document), "table-0")}
+    [marked] = [name for name in shown if "rests on about 1 row" in name]
+    assert marked.startswith("kind=One_Story_1941_and_Newer_All_Styles")
+
+
 def test_no_warning_no_box():
     assert not Page(render_report(documents.by_cv())).all("section", **{"class": "warnings"})
 

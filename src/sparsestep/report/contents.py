@@ -210,7 +210,7 @@ def _answer(document: Document, t: int) -> Answer:
     coef, error, low, high = (part[first] for part in (coef, error, low, high))
     per = scale[kept]
     forest = ForestPicture.of(coef * per, low * per, high * per)
-    notes = _compared_with(document, target)
+    compared, few = _compared_with(document, target), _on_few_rows(document, t)
     rows = []
     for i, j in enumerate(kept):
         own = float(error[i]) if np.isfinite(error[i]) else None
@@ -220,7 +220,7 @@ def _answer(document: Document, t: int) -> Answer:
         rows.append(
             Row(
                 name,
-                notes.get(name, ""),
+                "; ".join(filter(None, [compared.get(name), few.get(int(j))])),
                 texts[0],
                 texts[3],
                 texts[1],
@@ -287,6 +287,16 @@ def _compared_with(document: Document, target: Target) -> dict[str, str]:
         for feature in kept.intersection(group["features"]):
             notes[feature] = f"compared with {', '.join(others[:MOST_CATEGORIES])}{more}"
     return notes
+
+
+def _on_few_rows(document: Document, t: int) -> dict[int, str]:
+    """On how many rows each variable rests that rests on few."""
+    found = {}
+    for note in document["notes"]:
+        if note["kind"] == "few rows" and note["facts"]["target"] == t:
+            for j, rows in zip(note["facts"]["columns"], note["facts"]["rows"], strict=True):
+                found[j] = f"rests on about {rows:,} row{'' if rows == 1 else 's'}"
+    return found
 
 
 def _error_of_prediction(document: Document, target: Target, total: float) -> tuple[float, str]:
