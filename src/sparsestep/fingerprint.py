@@ -114,8 +114,10 @@ def zero_one(mean: Array, deviation: Array) -> NDArray[np.bool_]:
 
     Of whole numbers no others have ``sum x (x - 1) = 0``; of other numbers it would be a miracle.
     """
-    variance = mean * (1.0 - mean)
-    return (variance > 0) & (np.abs(deviation**2 - variance) <= _ROUNDING * variance)
+    p = np.clip(mean, 0.0, 1.0)
+    variance = p * (1.0 - p)
+    away = np.abs(np.minimum(deviation, 1.0) ** 2 - variance)
+    return (variance > 0) & (away <= _ROUNDING * variance)
 
 
 def _weight_of_rows(
