@@ -28,6 +28,7 @@ from sparsestep import (
 )
 from sparsestep.model_document import checksum
 from sparsestep.model_file import ModelFileError, document_of, estimator_of, read_document
+from sparsestep.notes import FarRowsWarning
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 TWO = np.column_stack([Y, np.random.default_rng(0).permutation(Y)])
@@ -377,6 +378,13 @@ def test_other_files_are_refused(file, tmp_path):
 def test_a_number_near_the_largest_of_all_is_no_reason_not_to_summarize(file, tmp_path):
     (tmp_path / "m.json").write_text(changed(file, *T, "standard_error", 0, to=1e308))
     assert "inf" in str(load_model(tmp_path / "m.json").summary())
+
+
+@pytest.mark.parametrize("deviation", [0.0, 5e-324])
+def test_a_deviation_that_was_altered_is_no_reason_not_to_predict(file, tmp_path, deviation):
+    (tmp_path / "m.json").write_text(changed(file, "data", "deviation", 2, to=deviation))
+    with pytest.warns(FarRowsWarning, match="'bmi'"):
+        load_model(tmp_path / "m.json").predict(X)
 
 
 def test_names_of_targets_are_kept(tmp_path):

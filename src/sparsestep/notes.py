@@ -342,7 +342,8 @@ class FarRows:
         for a in range(0, X.shape[0], step):
             block = X[a : a + step]
             block = block.toarray() if sp.issparse(block) else block
-            away = np.abs(block - self._mean) / self._deviation
+            with np.errstate(all="ignore"):
+                away = np.abs(block - self._mean) / self._deviation
             far = away > self._reach
             self.rows += int(np.count_nonzero(far.any(axis=1)))
             self._farthest = np.maximum(self._farthest, np.where(far, away, 0.0).max(axis=0))
