@@ -320,6 +320,9 @@ def test_summaries_print_no_character_that_drives_a_terminal():
     assert not any(c in text for c in "\x1b\u202e") and "f\u200cg" in text
 
 
-def test_r2_has_no_negative_zero():
-    X, y = data()
-    assert SparseStep(1e9).fit(X, y).summary().facts["R2"].startswith("0.0000")
+@pytest.mark.parametrize("seed", range(8))
+def test_r2_of_no_variable_is_zero(seed):
+    X, y = data(seed=seed)
+    model = SparseStep(1e9).fit(X, y)
+    assert model.summary().facts["R2"].startswith("0.0000")
+    assert document_of(model)["targets"][0]["r2"] == 0.0

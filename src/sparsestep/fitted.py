@@ -403,7 +403,7 @@ class _Found:
         errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
         rss = float(one.rss(coef, intercept))
-        r2 = 1.0 - rss / total if total > 0 else np.nan
+        r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
         self._models.append(
             TargetModel(
                 *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),
