@@ -540,7 +540,7 @@ def test_a_target_is_chosen_by_its_number_or_name():
     X, y = table(40, 3)
     model = SparseStep(alpha=2.0).fit(X, pd.DataFrame({"u": y, "v": X[:, 0] - y}))
     assert str(model.summary(target="v")) == str(model.summary(target=np.int64(1)))
-    assert "target          v\n" in str(model.summary(target="v"))
+    assert "target          v (2 of 2; target= chooses)\n" in str(model.summary(target="v"))
     assert "target" not in SparseStep().fit(X, pd.Series(y, name="u")).summary().facts
     with pytest.raises(ValueError, match=r"target 'w' is not the name of one of 'u', 'v'\."):
         model.summary(target="w")

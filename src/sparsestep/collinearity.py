@@ -103,11 +103,13 @@ class Collinearity:
             diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
         return np.asarray(diagonal / self.length / self.length)
 
-    def warn(self, error: float, advice: str, stacklevel: int) -> None:
-        """Say so if an error has left fewer than six digits."""
-        if error > _BAD:
-            lost = LostDigitsWarning(self.condition_number, error, advice)
-            warnings.warn(lost, stacklevel=stacklevel + 1)
+    def warn(self, error: float, advice: str, stacklevel: int) -> LostDigitsWarning | None:
+        """Say so if an error has left fewer than six digits; and what was said."""
+        if error <= _BAD:
+            return None
+        lost = LostDigitsWarning(self.condition_number, error, advice)
+        warnings.warn(lost, stacklevel=stacklevel + 1)
+        return lost
 
 
 def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:

@@ -1,5 +1,6 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,7 @@ from sparsestep.fitted import (
 )
 from sparsestep.fitting import Settings
 from sparsestep.moments import Moments
+from sparsestep.notes import FarRowsWarning
 from sparsestep.path import Path, fit_path
 from sparsestep.schedule import Schedule
 from sparsestep.selection import CRITERIA
@@ -188,17 +190,27 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            A Dask array or frame gives a Dask collection, computed when it is asked for.
+            A Dask array or frame gives a Dask collection, computed when it is asked for. If columns
+            of text were encoded by `read_moments` or ``sparsestep fit --one-hot``, a frame may hold
+            the texts instead.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+        Warns
+        -----
+        FarRowsWarning
+            If rows lie far outside those fitted.
         """
         check_is_fitted(self)
         if is_dask(X):
             several = np.ndim(self.coef_) == 2
             return dask_predict(self, X, self._fitted.target_names if several else None)
         X = self._rows(X)
+        far = self._fitted.far_rows(X, self._all_names())
+        if far.rows:
+            warnings.warn(FarRowsWarning(far.text(), far.rows), stacklevel=2)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
     def summary(self, *, level: float = 0.95, target: int | str = 0) -> Summary:
@@ -261,7 +273,12 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return X, y, weights(sample_weight, X)
 
     def _rows(self, X: Any) -> Any:
-        """New rows checked against those of `fit`."""
+        """New rows checked against those of `fit`, columns of text encoded as there."""
+        texts = self._fitted.one_hot
+        if texts and not texts.keys().isdisjoint(target_names(X) or ()):
+            from sparsestep.sources.predictions import encoded_table
+
+            X = encoded_table(X, texts, self._all_names())
         table, names = as_table(X)
         require_no_dates(table)
         fitted = getattr(self, "feature_names_in_", None)

@@ -4,7 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["cross_validation", "model_within", "quoted", "repeated", "variables"]
+__all__ = ["cross_validation", "model_within", "printable", "quoted", "repeated", "variables"]
+
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+
+
+def printable(text: str) -> str:
+    """The text without characters that drive a terminal or turn the direction of writing.
+
+    A name may hold such. Letters that are joined or kept apart, as in Persian, stay so.
+    """
+    return "".join(
+        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
 
 
 def quoted(names: Sequence[str], most: int, more: str = "more") -> str:

@@ -12,7 +12,9 @@ import os
 import sys
 import traceback
 
-__all__ = ["BadInputError", "explained", "printable"]
+from sparsestep.words import printable
+
+__all__ = ["BadInputError", "explained"]
 
 TRACEBACK = "SPARSESTEP_TRACEBACK"
 
@@ -32,11 +34,6 @@ def explained(error: BaseException, arguments: list[str]) -> int:
     code, text = _code_and_text(error, arguments)
     print(printable(text), file=sys.stderr)
     return code
-
-
-def printable(text: str) -> str:
-    """The text without characters that would drive the terminal, which a name may hold."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:

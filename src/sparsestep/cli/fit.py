@@ -18,7 +18,7 @@ from sparsestep.collinearity import LostDigitsWarning
 from sparsestep.fitted import GIVEN_FOLDS, Fitted, by_alpha, by_criterion, by_folds, by_size
 from sparsestep.fitting import Settings
 from sparsestep.model_document import Document, Kind
-from sparsestep.model_file import fitted_document, write_document
+from sparsestep.model_file import fitted_document, fitted_of, write_document
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
 from sparsestep.validation import alphas_wanted, one_alpha, whole_number
@@ -91,10 +91,11 @@ def fit(
     settings = settings_of(polish, reading.always(always))
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
-        warnings.catch_warnings(record=True) as caught,
+        warnings.catch_warnings(),
         reading.naming_target(),
     ):
-        warnings.simplefilter("always", LostDigitsWarning)
+        # It is among the notes.
+        warnings.simplefilter("ignore", LostDigitsWarning)
         fitted: Fitted
         own: dict[str, Any]
         if alpha is not None:
@@ -122,23 +123,13 @@ def fit(
         target=reading.target,
         source=reading.source,
         weight=reading.weight,
-        one_hot=reading.one_hot,
         rows_dropped=reading.rows_dropped,
+        dropped_by=reading.rows_missing,
         seed=seed if kind == "SparseStepCV" and not are_moments(data) else None,
         model_path=path,
     )
     _write(document, model, report)
-    lost = [each.message for each in caught if isinstance(each.message, LostDigitsWarning)]
-    advice = "keep fewer of them with --size"
-    if not are_moments(data):
-        advice += ", or leave some out with --drop"
-    more = [f"{str(each).rsplit(';', 1)[0]}; {advice}." for each in lost] + reading.notes
-    _print(screen, fitted, document, more, model, report)
-
-
-def _with_options(text: str) -> str:
-    """A sentence on a fit with the options instead of parameters."""
-    return text.replace("criterion='ebic'", "--criterion ebic")
+    _print(screen, document, model, report)
 
 
 def _kind(
@@ -224,35 +215,19 @@ def _write(document: Document, model: Path | None, report: Path | None) -> None:
         write_document(document, model)
 
 
-def _print(
-    screen: Screen,
-    fitted: Fitted,
-    document: Document,
-    more: list[str],
-    model: Path | None,
-    report: Path | None,
-) -> None:
-    """The summary, for people or for programs, with more warnings than the document has."""
+def _print(screen: Screen, document: Document, model: Path | None, report: Path | None) -> None:
+    """The summary, for people or for programs."""
     question, (target,) = document["question"], document["targets"]
-    summary = fitted.summary(question["features"], level=target["level"], target=0)
-    facts = {name: _with_options(value) for name, value in summary.facts.items()}
-    screen.facts({"target": question["target"][0], **facts})
+    # Of the document, which knows of rows that were left out.
+    summary = fitted_of(document).summary(question["features"], level=target["level"], target=0)
+    screen.facts({"target": question["target"][0], **summary.facts})
     if summary.names:
         screen.say()
         screen.table(summary.columns, summary.cells())
     if summary.condition:
         screen.say()
         screen.say(summary.condition, style="dim")
-    warned = [
-        *more,
-        *(
-            _with_options(each["text"])
-            for each in document["warnings"]
-            # The notes on the table name the columns too.
-            if each["kind"] != "rows dropped"
-        ),
-    ]
-    for text in warned:
+    for text in summary.notes:
         screen.warn(text)
     for what, path in (("Model", model), ("Report", report)):
         if path is not None:
@@ -283,8 +258,9 @@ def _print(
             "r2": target["r2"],
             "cv_error": None if cv is None or index is None else cv["mean"][index],
             "cv_error_se": None if cv is None or index is None else cv["se"][index],
+            "cv_error_of_choice": None if cv is None else cv["of_choice"],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
-            "warnings": warned,
+            "notes": list(summary.notes),
             "model": None if model is None else str(model),
             "report": None if report is None else str(report),
         }

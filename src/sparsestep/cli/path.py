@@ -133,7 +133,7 @@ def _print(
         if i == 0 or np.any(kept != before):
             change = _listed(names, kept & ~before, "+") + _listed(names, before & ~kept, "-")
             count = str(found.n_nonzero[i])
-            rows.append((f"{alpha:.5g}", count, f"{r2[i]:.4f}", " ".join(change)))
+            rows.append((f"{alpha:.5g}", count, f"{r2[i]:z.4f}", " ".join(change)))
         before = kept
     screen.table(("alpha", "variables", "R2", "enter (+) and leave (-)"), rows, texts=(3,))
     if found.missing_sizes:

@@ -65,8 +65,11 @@ def predict(
         except MissingValueError as error:
             what_to_do = "use --missing-as-null to leave such predictions out."
             raise BadInputError(f"{str(error).removesuffix('.')}; {what_to_do}") from error
+    far = batches.far
+    if far.rows:
+        screen.warn(far.text())
     screen.say(f"Predictions of {count} rows: {output}")
-    screen.json({"rows": count, "predictions": str(output)})
+    screen.json({"rows": count, "rows_far_outside": far.rows, "predictions": str(output)})
 
 
 def _counted(batches: Predictions, advance: Any) -> Iterator[Any]:
