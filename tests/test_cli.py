@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +201,11 @@ def test_columns_for_which_most_rows_are_dropped_are_named(tmp_path):
         assert re.search("35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'", done.stderr)
         assert "--drop" in done.stderr and "--missing-category" in done.stderr
         answer = json.loads(run(tmp_path, command, *options, *more, "--json").stdout)
-        assert sum("35 of 60 rows" in text for text in answer["warnings"]) == 1
+        assert sum("35 of 60 rows" in text for text in answer["notes"]) == 1
+    run(tmp_path, "fit", *options, "-m", "m.json", "-r", "r.html", "--quiet")
+    (told,) = [text for text in load_model(tmp_path / "m.json").summary().notes if "35 of" in text]
+    assert done.stderr.count(told) == 1
+    assert told in unescape((tmp_path / "r.html").read_text())
 
 
 def test_a_column_that_becomes_many_is_noted(tmp_path):

@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsestep.collinearity import lost_digits
 from sparsestep.fingerprint import COLLINEAR, Fingerprint
 from sparsestep.table import BLOCK_BYTES
-from sparsestep.words import quoted
+from sparsestep.words import quoted, rows_left_out
 
 __all__ = [
     "NOTES",
@@ -73,11 +74,9 @@ class LostDigits(Note):
 
     def text(self, names: Names, targets: Names) -> str:
         """The note as a sentence."""
-        return (
-            f"The columns kept{_of(self.target, targets)} are nearly collinear (condition number "
-            f"{self.condition_number:.1e}), so that about {self.digits} digits of the coefficients "
-            "are right; keep fewer of them, or leave some out."
-        )
+        advice = "keep fewer of them, or leave some out."
+        which = f"kept{_of(self.target, targets)}"
+        return lost_digits(self.condition_number, self.digits, advice, which)
 
 
 @dataclass(frozen=True)
@@ -232,11 +231,7 @@ class RowsDropped(Note):
 
     def text(self, names: Names, targets: Names) -> str:
         """The note as a sentence."""
-        most = sorted(self.by.items(), key=lambda item: -item[1])
-        by = ", ".join(f"{count} in {name!r}" for name, count in most[:_MOST])
-        by += f" and others in {len(most) - _MOST} more columns" if len(most) > _MOST else ""
-        because = f" because a value was missing{': ' if by else ''}{by}"
-        return f"{self.rows} of {self.total} rows were left out{because}."
+        return rows_left_out(self.rows, self.total, self.by)
 
 
 @dataclass(frozen=True)

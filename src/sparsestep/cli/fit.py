@@ -129,7 +129,7 @@ def fit(
         model_path=path,
     )
     _write(document, model, report)
-    _print(screen, document, model, report)
+    _print(screen, document, reading.notes, model, report)
 
 
 def _kind(
@@ -215,7 +215,13 @@ def _write(document: Document, model: Path | None, report: Path | None) -> None:
         write_document(document, model)
 
 
-def _print(screen: Screen, document: Document, model: Path | None, report: Path | None) -> None:
+def _print(
+    screen: Screen,
+    document: Document,
+    on_table: list[str],
+    model: Path | None,
+    report: Path | None,
+) -> None:
     """The summary, for people or for programs."""
     question, (target,) = document["question"], document["targets"]
     # Of the document, which knows of rows that were left out.
@@ -227,7 +233,8 @@ def _print(screen: Screen, document: Document, model: Path | None, report: Path 
     if summary.condition:
         screen.say()
         screen.say(summary.condition, style="dim")
-    for text in summary.notes:
+    notes = [*summary.notes, *on_table]
+    for text in notes:
         screen.warn(text)
     for what, path in (("Model", model), ("Report", report)):
         if path is not None:
@@ -260,7 +267,7 @@ def _print(screen: Screen, document: Document, model: Path | None, report: Path 
             "cv_error_se": None if cv is None or index is None else cv["se"][index],
             "cv_error_of_choice": None if cv is None else cv["of_choice"],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
-            "notes": list(summary.notes),
+            "notes": notes,
             "model": None if model is None else str(model),
             "report": None if report is None else str(report),
         }

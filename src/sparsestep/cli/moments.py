@@ -57,7 +57,7 @@ def moments(
     for part, file in zip(reading.parts, files, strict=True):
         part.save(file)
     rows = sum(part.n_samples for part in reading.parts)
-    for note in reading.notes:
+    for note in reading.all_notes:
         screen.warn(note)
     screen.say(
         f"{rows} rows, {reading.parts[0].n_features} columns and the target {reading.target}"
@@ -74,7 +74,7 @@ def moments(
         {
             "rows": rows,
             "rows_dropped": reading.rows_dropped,
-            "warnings": reading.notes,
+            "notes": reading.all_notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
             "files": [str(file) for file in files],

@@ -1,6 +1,5 @@
 """`sparsestep path`: a table to the models of all alphas."""
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -88,7 +87,7 @@ def path(
         deviation = np.sqrt(moments.diag / moments.weight_sum)
         _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
-    notes = [*_lost_digits(moments, found), *reading.notes]
+    notes = [*_lost_digits(moments, found), *reading.all_notes]
     for note in notes:
         screen.warn(note)
     for what, file in (("Picture", plot), ("Path", output)):
@@ -99,7 +98,7 @@ def path(
             "target": reading.target,
             "rows": moments.n_samples,
             "rows_dropped": reading.rows_dropped,
-            "warnings": notes,
+            "notes": notes,
             "features": names,
             "models": [
                 {
@@ -146,10 +145,8 @@ def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
     """What to know of the digits of the fullest model: files give no rows to refine it by."""
     fullest = found.coefs[:, np.argmax(found.n_nonzero)]
     known = collinearity(moments, fullest, fit_intercept=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        known.warn(known.error, "leave some of them out.", stacklevel=1)
-    return [str(each.message) for each in caught]
+    lost = known.lost(known.error, "leave some of them out.")
+    return [] if lost is None else [str(lost)]
 
 
 def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:

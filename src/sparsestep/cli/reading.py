@@ -14,6 +14,7 @@ from sparsestep.cli.inputs import are_moments
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
+from sparsestep.notes import RowsDropped
 from sparsestep.runs import require_all_folds
 from sparsestep.sources import (
     CsvFormat,
@@ -46,7 +47,7 @@ class Reading:
     rows_missing: dict[str, int] = field(default_factory=dict)
     "In how many rows a value is missing in each column, if such rows were left out."
     notes: list[str] = field(default_factory=list)
-    "What should be known of the table that was read."
+    "What should be known of the table that was read, beside the rows left out."
 
     @property
     def whole(self) -> Moments:
@@ -58,6 +59,15 @@ class Reading:
                 f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}."
             )
         return whole
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and on rows left out the one that a model would have."""
+        if not self.rows_dropped:
+            return self.notes
+        total = sum(part.n_samples for part in self.parts) + self.rows_dropped
+        dropped = RowsDropped(self.rows_dropped, total, self.rows_missing)
+        return [dropped.text(self.names, [self.target]), *self.notes]
 
     @contextmanager
     def naming_target(self) -> Iterator[None]:
@@ -146,7 +156,7 @@ def read(
         categories=categories,
         rows_dropped=dropped.n_dropped if dropped else 0,
         rows_missing=dropped.n_missing if dropped else {},
-        notes=[*_many(categories), *([_advised(dropped, options)] if dropped else [])],
+        notes=[*_on_missing(dropped, options), *_many(categories)],
     )
 
 
@@ -160,14 +170,14 @@ def _many(categories: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def _advised(dropped: DroppedRowsWarning, options: TableOptions) -> str:
-    """How many rows were left out, and what to do if they are most."""
-    if 2 * dropped.n_dropped <= dropped.n_rows:
-        return str(dropped)
-    advice = " Leave such columns out with --drop"
+def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> list[str]:
+    """What to do if most rows were left out."""
+    if dropped is None or 2 * dropped.n_dropped <= dropped.n_rows:
+        return []
+    advice = "Leave columns of many missing values out with --drop"
     if options.one_hot and not options.missing_category:
         advice += ", or give missing text a category with --missing-category"
-    return f"{dropped}{advice}."
+    return [f"{advice}."]
 
 
 def _loaded(data: Sequence[str], options: TableOptions) -> Reading:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from sparsestep.moments import Moments
 from sparsestep.sources.checks import DroppedRowsWarning, sentence
+from sparsestep.words import missing_by_column, rows_left_out
 
 __all__ = ["FoldSums", "Parts", "RowCounts", "finish", "labelled", "merge"]
 
@@ -94,7 +95,8 @@ def finish(
     kept = counts.rows - counts.dropped
     if kept == 0:
         raise ValueError(
-            f"Each of the {counts.rows} rows of {where} has a missing value ({_most(counts)})."
+            f"Each of the {counts.rows} rows of {where} has a missing value "
+            f"({missing_by_column(counts.missing)})."
         )
     result = [part for part in parts if part is not None and part.n_samples]
     if not result:
@@ -106,11 +108,9 @@ def finish(
             "folds empty; use fewer folds."
         )
     if counts.dropped:
-        half = ", more than half of them," if 2 * counts.dropped > counts.rows else ""
         warnings.warn(
             DroppedRowsWarning(
-                f"Left out {counts.dropped} of {counts.rows} rows{half} with a missing value "
-                f"({_most(counts)}).",
+                rows_left_out(counts.dropped, counts.rows, counts.missing),
                 counts.dropped,
                 counts.rows,
                 dict(counts.missing.most_common()),
@@ -120,11 +120,3 @@ def finish(
     # Not the folders of a path: a file of moments may travel further than it.
     source = os.path.basename(where.rstrip("/")) or where
     return result[0] if folds is None else Moments._as_run(result, source)
-
-
-def _most(counts: RowCounts) -> str:
-    """The columns in which most values are missing."""
-    most = counts.missing.most_common(3)
-    text = ", ".join(f"{count} in {name!r}" for name, count in most)
-    more = len(counts.missing) - len(most)
-    return text + (f", and others in {more} more columns" if more > 0 else "")
