@@ -337,6 +337,7 @@ WRONG = {
     "mean": (lambda f: changed(f, "data", "mean", 0), "mean has 9 entries instead of 10"),
     "rows": (lambda f: changed(f, "data", "rows", to=7), "contradict"),
     "deviation": (lambda f: changed(f, "data", "deviation", 0, to=-1.0), "is negative"),
+    "names": (lambda f: changed(f, "question", "named", to=False), "question.named is false"),
     "one-hot": (
         lambda f: changed(f, "question", "one_hot", 0, "features", 0, to="z"),
         "'z', which is no feature",

@@ -472,6 +472,12 @@ def test_a_given_alpha_has_neither_path_nor_curve():
     assert "given beforehand" in page.text
 
 
+def test_a_given_size_is_said_to_be_found_by_swaps():
+    page = Page(render_report(documents.of_fixed_size()))
+    assert "2 variables, the best-fitting set that swaps found" in page.text
+    assert "searched" not in page.text
+
+
 def test_a_given_alpha_stands_between_those_of_a_path():
     data = Page(render_report(documents.of_given_alpha_between())).data()
     assert data["alphas"] == [1000.0, 60.0, 10.0, 0.0]

@@ -54,7 +54,7 @@ from sparsestep.validation import (
     weights,
     whole_number,
 )
-from sparsestep.words import cross_validation
+from sparsestep.words import cross_validation, made_up_names
 
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
@@ -320,7 +320,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
     def _all_names(self) -> list[str]:
         """Names of the columns, made up if they had none."""
-        return self._names() or [f"x{j}" for j in range(self.n_features_in_)]
+        return self._names() or made_up_names(self.n_features_in_)
 
     def _settings(self, n_jobs: Any = None) -> Settings:
         """The parameters, checked."""

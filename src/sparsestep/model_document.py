@@ -20,6 +20,7 @@ from typing import Any, Literal, TypedDict, Union, cast, get_args, get_origin, g
 from typing import is_typeddict as is_schema
 
 from sparsestep.notes import NOTES
+from sparsestep.words import made_up_names
 
 __all__ = [
     "FORMAT",
@@ -78,7 +79,7 @@ class Question(TypedDict):
 
     source: str | None
     target: list[str]  # one name for each target
-    features: list[str]  # m names, made up as x0, x1 ... where the data had none
+    features: list[str]  # m names; `made_up_names` where the data had none
     named: bool  # whether the data had names
     weight: str | None
     one_hot: list[OneHot]
@@ -395,6 +396,8 @@ def _check_lengths(document: Document) -> None:
     m, k = len(question["features"]), len(question["target"])
     if not m or not k:
         raise _Wrong("it has no features, or no target")
+    if not question["named"] and question["features"] != made_up_names(m):
+        raise _Wrong("question.named is false, but question.features has names")
     _lengths("data", data, ("mean", "deviation", "effective_rows", "reach"), m)
     _lengths("data", data, ("target_mean", "target_deviation"), k)
     factor = document["settings"]["penalty_factor"]

@@ -36,7 +36,7 @@ from sparsestep.model_document import (
 from sparsestep.notes import NOTES, RowsDropped
 from sparsestep.path import Path
 from sparsestep.whole_file import whole_file
-from sparsestep.words import model_within
+from sparsestep.words import made_up_names, model_within
 
 if TYPE_CHECKING:
     from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC
@@ -205,7 +205,7 @@ def fitted_document(
     if rows_dropped:
         total = fingerprint.n_samples + rows_dropped
         notes = (*notes, RowsDropped(rows_dropped, total, dict(dropped_by or {})))
-    features = list(names or (f"x{j}" for j in range(len(fingerprint.mean_x))))
+    features = list(names or made_up_names(len(fingerprint.mean_x)))
     targets = _target_names(target, fitted)
     table = fitted.targets[0].cv
     # Of splits only their number can be written down.

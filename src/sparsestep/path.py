@@ -13,7 +13,7 @@ from sparsestep.refinement import refine_path
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
 from sparsestep.table import Table
 from sparsestep.ties import best_fitting
-from sparsestep.words import variables
+from sparsestep.words import made_up_names, variables
 
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
@@ -277,7 +277,7 @@ class Path:
         except ImportError:
             raise ImportError("to_frame needs pandas: pip install pandas") from None
 
-        names = self.feature_names or [f"x{j}" for j in range(len(self.coefs))]
+        names = self.feature_names or made_up_names(len(self.coefs))
         facts = {
             "alpha": self.alphas,
             "n_nonzero": self.n_nonzero,

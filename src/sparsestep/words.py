@@ -6,6 +6,7 @@ from typing import Any
 
 __all__ = [
     "cross_validation",
+    "made_up_names",
     "missing_by_column",
     "model_within",
     "printable",
@@ -35,6 +36,11 @@ def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
     """The first of some names in quotation marks, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} {more}" if len(names) > most else "")
+
+
+def made_up_names(m: int) -> list[str]:
+    """What m columns without names are called."""
+    return [f"x{j}" for j in range(m)]
 
 
 def missing_by_column(missing: Mapping[str, int]) -> str:

@@ -27,6 +27,7 @@ from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.checks import about_target, left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
 from sparsestep.sums import OutOfRange
+from sparsestep.words import made_up_names
 
 __all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]
 
@@ -81,7 +82,7 @@ class Reading:
     def names(self) -> list[str]:
         """The columns of the moments, by number if they have no names."""
         moments = self.parts[0]
-        return list(moments.feature_names or (f"x{j}" for j in range(moments.n_features)))
+        return list(moments.feature_names or made_up_names(moments.n_features))
 
     def always(self, given: Sequence[str] | None) -> NDArray[np.float64] | None:
         """Penalty factors that keep some columns in every model, those of their categories too."""

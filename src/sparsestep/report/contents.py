@@ -149,19 +149,19 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     ]
     if question["weight"] is not None:
         facts.append(("Weights", question["weight"]))
-    facts.append(("Penalty alpha", _choice_in_words(question["choice"], document)))
+    what = "Size" if question["choice"]["by"] == "size" else "Penalty alpha"
+    facts.append((what, _choice_in_words(question["choice"], document)))
     with_or_without = "with" if settings["fit_intercept"] else "without"
     facts.append(("Model", f"linear, {with_or_without} an intercept"))
     return facts
 
 
 def _choice_in_words(choice: Choice, document: Document) -> str:
-    """How alpha was chosen."""
+    """How alpha, or else the model, was chosen."""
     if choice["by"] == "alpha":
         return "given beforehand"
     if choice["by"] == "size":
-        k = choice["size"] or 0
-        return f"searched for so that {_variables(k)} {'are' if k > 1 else 'is'} kept"
+        return f"{_variables(choice['size'] or 0)}, the best-fitting set that swaps found"
     path = document["targets"][0]["path"]
     tried = "" if path is None else f" of {len(path['alphas'])} values"
     if choice["by"] == "criterion":
@@ -184,7 +184,7 @@ def _choice_in_short(document: Document) -> str:
         return "smallest error" if choice["rule"] == "min" else "one-standard-error rule"
     if choice["by"] == "criterion":
         return f"smallest {str(choice['criterion']).upper()}"
-    return "given" if choice["by"] == "alpha" else f"for {_variables(choice['size'] or 0)}"
+    return "given" if choice["by"] == "alpha" else "where the swaps began"
 
 
 def _variables(k: int) -> str:
