@@ -1,4 +1,4 @@
-"""Names and numbers in sentences: a few of many names, variables, folds, a model within."""
+"""Names and numbers in sentences: a few of many names, rows left out, folds, a model within."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
