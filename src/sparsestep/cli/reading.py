@@ -88,17 +88,12 @@ class Reading:
         """Penalty factors that keep some columns in every model, those of their categories too."""
         if not given:
             return None
-        encoded = {name: columns for name, (_, columns) in self.one_hot.items()}
+        encoded = {name: indicators(name, known) for name, known in self.categories.items()}
         known = [*encoded, *self.names]
         wanted = split_names(given, known)
         require_columns(wanted, known, "the list of features")
         free = {column for name in wanted for column in encoded.get(name, [name])}
         return np.array([0.0 if name in free else 1.0 for name in self.names])
-
-    @property
-    def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
-        """Columns of text, their categories, and the columns that stand for them."""
-        return {name: (known, indicators(name, known)) for name, known in self.categories.items()}
 
 
 def read(
