@@ -338,6 +338,7 @@ WRONG = {
     "rows": (lambda f: changed(f, "data", "rows", to=7), "contradict"),
     "deviation": (lambda f: changed(f, "data", "deviation", 0, to=-1.0), "is negative"),
     "names": (lambda f: changed(f, "question", "named", to=False), "question.named is false"),
+    "sizes of a choice": (lambda f: changed(f, *T, "path", "by_size", to=True), "by_size"),
     "one-hot": (
         lambda f: changed(f, "question", "one_hot", 0, "features", 0, to="z"),
         "'z', which is no feature",

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 import report_documents as documents
-from sparsestep import SparseStepCV
+from sparsestep import SparseStep, SparseStepCV, sparsestep_path
 from sparsestep.model_document import ModelFileError, checksum, sealed
 from sparsestep.model_file import document_of, estimator_of, read_document, write_document
 from sparsestep.report import render_report, write_report
@@ -476,6 +477,22 @@ def test_a_given_size_is_said_to_be_found_by_swaps():
     page = Page(render_report(documents.of_fixed_size()))
     assert "2 variables, the best-fitting set that swaps found" in page.text
     assert "searched" not in page.text
+
+
+def test_a_path_of_sizes_is_drawn_over_size():
+    """Of each size one model; of that of the chosen model this one, though swaps found another."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    path = sparsestep_path(X, y, alphas="sizes")
+    model = SparseStep(n_nonzero=4).fit(X, y)
+    document = document_of(model, model_path=path)
+    assert document["targets"][0]["index"] is None
+    data = Page(render_report(document)).data()
+    sizes = [len(data["models"][i][0]) for i in data["which"]]
+    assert sizes == sorted(set(path.n_nonzero.tolist()))
+    np.testing.assert_allclose(data["x"], 100 * np.array(sizes) / max(sizes), atol=1e-3)
+    assert sizes[data["chosen"]] == 4
+    names = {data["names"][rank] for rank in data["models"][data["which"][data["chosen"]]][0]}
+    assert names == set(X.columns[model.coef_ != 0])
 
 
 def test_a_given_alpha_stands_between_those_of_a_path():

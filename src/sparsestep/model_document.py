@@ -125,6 +125,7 @@ class PathTable(TypedDict):
     n_nonzero: list[int]
     rss: list[float]
     missing_sizes: list[int]
+    by_size: bool  # whether the alphas are those of sizes
 
 
 class CVTable(TypedDict):
@@ -470,6 +471,8 @@ def _check_target(where: str, target: Target, estimator: str, m: int) -> None:
         raise _Wrong(f"{where}.index is {index} on a path of {n} alphas")
     if index is None and estimator != "SparseStep":
         raise _Wrong(f"{where}.index is null")
+    if path["by_size"] and estimator != "SparseStep":
+        raise _Wrong(f"{where}.path.by_size does not belong to a {estimator}")
     if criterion is not None:
         _length(f"{where}.criterion.values", criterion["values"], n)
     if cv is not None:

@@ -363,6 +363,7 @@ def _path_table(path: Path) -> PathTable:
         "n_nonzero": path.n_nonzero.tolist(),
         "rss": path.rss.tolist(),
         "missing_sizes": list(path.missing_sizes),
+        "by_size": path.by_size,
     }
 
 
@@ -556,6 +557,7 @@ def _path(table: PathTable, m: int, names: tuple[str, ...] | None, weight_sum: f
         n_samples=weight_sum,
         feature_names=names,
         missing_sizes=tuple(table["missing_sizes"]),
+        by_size=table["by_size"],
     )
 
 
