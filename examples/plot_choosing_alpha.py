@@ -4,7 +4,7 @@ Choosing alpha by five rules
 
 The diabetes data: 442 patients, ten measurements, and the progress of the disease a year later.
 The rules below differ in what they ask of a variable. The first four choose among the fits of the
-same 101 alphas; the last searches for an alpha that keeps as many variables as it is told.
+same 101 alphas; the last searches for the best model of as many variables as it is told.
 """
 
 import matplotlib.pyplot as plt

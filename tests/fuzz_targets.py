@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -542,7 +543,9 @@ def crafted_model_file(data):
     found = outcome("crafted_model_file", lambda: load_model(path))
     require_name(found, path)
     if not found.refusal:
-        assert np.all(np.isfinite(found.value.predict(X)))
+        names = getattr(found.value, "feature_names_in_", None)
+        new = X if names is None else pd.DataFrame(X, columns=names)
+        assert np.all(np.isfinite(found.value.predict(new)))
         str(found.value.summary())
 
 

@@ -12,7 +12,7 @@ HOSTILE = [
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(2)>",
     '"><svg onload=alert(3)>',
-    "<!-- & \u2028 '{{ 7 * 7 }}' -->",
+    "<!-- & '{{ 7 * 7 }}' -->",
 ]
 
 
@@ -138,6 +138,21 @@ def with_long_names():
     ]
     X, y = rows(names=names)
     return document_of(SparseStepCV(cv=5).fit(X, y), target="value of a house " * 6)
+
+
+@functools.cache
+def of_wide_rows():
+    """Categories with long names, one of them of a single row, and coefficients of all sizes."""
+    X, y = rows(names=[f"size {j}" for j in range(8)])
+    categories = [f"One_Story_{year}_and_Newer_All_Styles" for year in range(1940, 1948)]
+    names = [f"kind={name}" for name in categories[1:]]
+    for i, name in enumerate(names):
+        X[name] = 0.0
+        X.loc[[3] if i == 0 else range(10 * i, 10 * i + 10), name] = 1.0
+        y = y + (100.0 + 50.0 * i) * X[name]
+    X["size 1"] *= 1e4
+    model = SparseStepIC("bic").fit(X, 1000.0 * y)
+    return document_of(model, target="price", one_hot={"kind": (categories, names)})
 
 
 KINDS = [

@@ -28,6 +28,21 @@ def make_table(n=1000, seed=0):
 FEATURES = ["wide", "count", "flag", "small"]
 
 
+def far_away(offset=2.0**40):
+    """A sorted table near zero, and the same far away: exact numbers, so its sums are the same."""
+    rng = np.random.default_rng(0)
+    near = {name: np.sort(np.round(rng.normal(size=600) * 64) / 64) for name in ("a", "b", "y")}
+    far = {name: values + offset for name, values in near.items()}
+    return pa.table(near), pa.table(far)
+
+
+def assert_no_digit_lost(near, far):
+    """Centred sums of moments are those of the same rows near zero."""
+    for name, want in expected(near, features=["a", "b"]).items():
+        if name in ("xtx", "xty", "yty"):
+            np.testing.assert_allclose(getattr(far, name), want, rtol=1e-13, err_msg=name)
+
+
 def expected(table, rows=None, features=FEATURES, weight=None):
     """Number of rows, means and centred sums of some rows, from the definition."""
     X = np.column_stack([table.column(name).to_numpy().astype(float) for name in features])

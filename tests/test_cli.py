@@ -4,15 +4,18 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
@@ -20,7 +23,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from sparsestep import Moments, SparseStep, load_model, save_model
+from sparsestep import Moments, SparseStep, load_model, read_moments, save_model
 from sparsestep.model_file import read_document
 
 COMMAND = Path(sys.executable).with_name("sparsestep")
@@ -109,7 +112,7 @@ def test_fit_prints_the_summary_and_writes_model_and_report(data, tmp_path):
 
 def test_fit_is_the_estimator(data, tmp_path):
     """The same model as the estimators give on the same folds."""
-    from sparsestep import SparseStepCV, SparseStepIC, read_moments
+    from sparsestep import SparseStepCV, SparseStepIC
 
     features = ["size", "rooms", "noise"]
     columns = ["--features", "size,rooms,noise", "--weight", "w", "--seed", "3"]
@@ -140,8 +143,9 @@ def test_fit_tells_of_weights_that_are_no_counts(data, tmp_path):
     done = run(tmp_path, *common, "--weight", "survey", "--model", "m.json", "--report", "r.html")
     assert "Note: The weights of the 300 rows add up to" in done.stderr
     assert "w * n / w.sum()" in (tmp_path / "r.html").read_text()
-    warned = read_document(tmp_path / "m.json")["warnings"]
-    assert [w["text"] in done.stderr for w in warned if w["kind"] == "weights"] == [True]
+    assert "weights" in {note["kind"] for note in read_document(tmp_path / "m.json")["notes"]}
+    notes = load_model(tmp_path / "m.json").summary().notes
+    assert notes and done.stderr == "".join(f"Note: {note}\n" for note in notes)
     assert "w.sum()" not in run(tmp_path, *common).stderr
 
 
@@ -181,8 +185,88 @@ def test_fit_counts_dropped_rows(tmp_path):
     table["size"][3] = table["rooms"][7] = None
     pa.csv.write_csv(pa.table(table), tmp_path / "t.csv")
     done = run(tmp_path, "fit", "t.csv", "-t", "price", "--drop-missing", "--model", "m.json")
-    assert "2 of 50 rows were left out" in done.stderr
+    assert "2 of 50 rows" in done.stderr and "half" not in done.stderr
+    assert "1 in 'size'" in done.stderr and "1 in 'rooms'" in done.stderr
     assert read_document(tmp_path / "m.json")["question"]["rows_dropped"] == 2
+
+
+def test_columns_for_which_most_rows_are_dropped_are_named(tmp_path):
+    table = flats(60).drop_columns(["w"]).to_pydict()
+    table["floor"][:35] = [None] * 35
+    table["city"][10:20] = [None] * 10
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    options = ("t.parquet", "-t", "price", "--one-hot", "--drop-missing")
+    for command, more in (("fit", ()), ("path", ()), ("moments", ("-o", "m.npz"))):
+        done = run(tmp_path, command, *options, *more)
+        assert re.search("35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'", done.stderr)
+        assert "--drop" in done.stderr and "--missing-category" in done.stderr
+        answer = json.loads(run(tmp_path, command, *options, *more, "--json").stdout)
+        assert sum("35 of 60 rows" in text for text in answer["notes"]) == 1
+    run(tmp_path, "fit", *options, "-m", "m.json", "-r", "r.html", "--quiet")
+    (told,) = [text for text in load_model(tmp_path / "m.json").summary().notes if "35 of" in text]
+    assert done.stderr.count(told) == 1
+    assert told in unescape((tmp_path / "r.html").read_text())
+
+
+def test_a_column_that_becomes_many_is_noted(tmp_path):
+    table = flats(300).append_column("street", pa.array([f"street {i % 40}" for i in range(300)]))
+    pq.write_table(table, tmp_path / "t.parquet")
+    done = run(tmp_path, "fit", "t.parquet", "-t", "price", "--one-hot", "--size", "3")
+    assert re.search("'street' .*39 columns.*--drop street", done.stderr)
+    assert "'city'" not in done.stderr
+
+
+def test_categories_from_codes_and_missing_values(tmp_path):
+    """The model is that of the table encoded by hand, and predicts tables that are not."""
+    rng = np.random.default_rng(0)
+    zone = rng.choice([9, 10, 11], 200, p=[0.5, 0.3, 0.2])
+    city = rng.choice(["Rome", "Oslo", None], 200, p=[0.5, 0.3, 0.2])
+    size = rng.normal(size=200)
+    price = size + 3 * (zone == 11) + 5 * np.equal(city, None) + 0.1 * rng.normal(size=200)
+    table = pa.table({"zone": zone, "city": city.tolist(), "size": size, "price": price})
+    pq.write_table(table, tmp_path / "t.parquet")
+    table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    options = ("--one-hot", "--missing-category", "--category", "zone", "--size", "3")
+    for ending in ("parquet", "csv"):
+        fit = ("fit", f"t.{ending}", "-t", "price", *options, "-m", "m.json", "--json")
+        kept = {
+            each["variable"]: each["coefficient"]
+            for each in json.loads(run(tmp_path, *fit).stdout)["kept"]
+        }
+        assert set(kept) == {"zone=11", "city=(missing)", "size"}
+        hand = np.column_stack([zone == 11, np.equal(city, None), size, np.ones(200)])
+        right = np.linalg.lstsq(hand.astype(float), price)[0]
+        np.testing.assert_allclose(
+            [kept["zone=11"], kept["city=(missing)"], kept["size"]], right[:3], rtol=1e-6
+        )
+        for new in ("parquet", "csv"):
+            run(tmp_path, "predict", "m.json", f"t.{new}", "-o", "p.parquet", "--quiet")
+            predicted = pq.read_table(tmp_path / "p.parquet")["prediction"].to_numpy()
+            np.testing.assert_allclose(predicted, hand @ right, rtol=1e-6)
+
+
+def test_columns_that_are_always_kept(data, tmp_path):
+    """As with penalty_factor in Python; a column of text is kept with all its indicators."""
+    from sparsestep import read_moments
+
+    fit = ("fit", data / "numbers.csv", "-t", "price", "-m", "m.json", "--quiet")
+    moments = read_moments(data / "numbers.csv", "price")
+    for how, estimator in (("--alpha", SparseStep(1e5)), ("--size", SparseStep(n_nonzero=3))):
+        number = "3" if how == "--size" else "100000"
+        run(tmp_path, *fit, how, number, "--always", "noise,floor")
+        estimator.set_params(penalty_factor={"noise": 0, "floor": 0}).fit_moments(moments)
+        model = load_model(tmp_path / "m.json")
+        assert model.coef_[NUMBERS.index("noise")] != 0 != model.coef_[NUMBERS.index("floor")]
+        assert np.array_equal(model.coef_, estimator.coef_)
+        assert model.penalty_factor == [1.0, 1.0, 0.0, 0.0, 1.0]
+    flat = (data / "flats.csv", "-t", "price", "--one-hot", "--always", "city", "--json")
+    kept = json.loads(run(tmp_path, "fit", *flat, "--criterion", "bic").stdout)["kept"]
+    assert {"city=Oslo", "city=Rome"} <= {each["variable"] for each in kept}
+    for model in json.loads(run(tmp_path, "path", *flat).stdout)["models"]:
+        assert {"city=Oslo", "city=Rome"} <= set(model["coefficients"])
+    sites = [data / f"site-{part}.npz" for part in range(3)]
+    kept = json.loads(run(tmp_path, "fit", *sites, "--always", "noise", "--json").stdout)["kept"]
+    assert "noise" in {each["variable"] for each in kept}
 
 
 def test_fit_from_moments(data, tmp_path):
@@ -238,6 +322,83 @@ def test_moments_in_folds(data, tmp_path):
     assert Moments.load(tmp_path / "one.npz").feature_names == tuple(NUMBERS)
 
 
+@pytest.fixture(scope="module")
+def folds(data, tmp_path_factory):
+    """A folder with the same table in three folds and in six, and another table in three."""
+    folder = tmp_path_factory.mktemp("folds")
+    table = flats()
+    pa.csv.write_csv(table.slice(100), folder / "other.csv")
+    for name, file, count in (
+        ("a", data / "numbers.csv", 3),
+        ("b", data / "numbers.csv", 6),
+        ("c", folder / "other.csv", 3),
+    ):
+        parts = read_moments(file, "price", features=["size", "rooms"], folds=count)
+        for k, part in enumerate(parts):
+            part.save(folder / f"{name}-fold-{k}.npz")
+    shutil.copy(folder / "a-fold-1.npz", folder / "copy.npz")
+    run(folder, "merge", "a-fold-*.npz", "-o", "whole.npz", "--quiet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "match"),
+    [
+        (["a-fold-[01].npz"], "fold 2 is missing"),
+        (["a-fold-*.npz", "copy.npz"], "fold 1 of 3 of numbers.csv is there twice"),
+        (["a-fold-*.npz", "b-fold-[345].npz"], "different runs.* folds 3, 4, 5 of 6 of numbers"),
+        (["a-fold-*.npz", "b-fold-*.npz"], "different runs"),
+        (["a-fold-0.npz", "c-fold-1.npz"], "different runs.*fold 1 of 3 of other.csv"),
+        (["whole.npz", "copy.npz"], "fold 1 of 3 of numbers.csv is there twice"),
+        (["a-fold-*.npz", "a-fold-0.npz"], "a-fold-0.npz is given twice"),
+        (["whole.npz", "./whole.npz"], r"whole.npz and \./whole.npz are the same file"),
+    ],
+)
+@pytest.mark.parametrize("command", [["fit"], ["path"], ["merge", "-o", "new.npz"]])
+def test_folds_that_do_not_go_together_are_refused(folds, command, files, match):
+    refused = run(folds, *command, *files, code=2)
+    assert_one_sentence(refused.stderr, match)
+    assert not (folds / "new.npz").exists()
+
+
+def test_the_same_fold_of_several_tables_is_that_of_all_their_rows(folds, tmp_path):
+    folds = shutil.copytree(folds, tmp_path / "folds")
+    for k in range(3):
+        run(folds, "merge", f"a-fold-{k}.npz", f"c-fold-{k}.npz", "-o", f"all-{k}.npz", "--quiet")
+    run(folds, "fit", "all-*.npz", "--quiet")
+    run(folds, "merge", "all-*.npz", "-o", "all.npz", "--quiet")
+    assert Moments.load(folds / "all.npz").n_samples == 500
+    # As folds of one cross-validation they are not the parts of one table.
+    refused = run(folds, "fit", "a-fold-*.npz", "c-fold-*.npz", code=2)
+    assert_one_sentence(refused.stderr, "different runs")
+
+
+def test_folds_are_not_written_beside_older_ones(folds, data, tmp_path):
+    folds = shutil.copytree(folds, tmp_path / "folds")
+    options = ("-t", "price", "--features", "size,rooms", "-o", "b.npz", "--quiet", "--folds")
+    before = sorted(os.listdir(folds))
+    for count in ("3", "12"):
+        refused = run(folds, "moments", data / "numbers.csv", *options, count, code=2)
+        assert_one_sentence(refused.stderr, r"Older folds .*b-fold-\d.npz and \d more")
+    run(folds, "moments", data / "numbers.csv", *options, "6", "--seed", "1")
+    assert sorted(os.listdir(folds)) == before
+
+
+def test_a_table_that_is_named_twice_is_refused(data, tmp_path):
+    table = tmp_path / "t.csv"
+    shutil.copy(data / "numbers.csv", table)
+    os.symlink(table, tmp_path / "link.csv")
+    os.link(table, tmp_path / "hard.csv")
+    for command, twice in (
+        (["fit"], ["t.csv", "t.csv"]),
+        (["path"], ["t.csv", "./t.csv"]),
+        (["fit"], ["t.csv", "link.csv"]),
+        (["moments", "-o", "new.npz"], ["[th]*.csv"]),
+    ):
+        refused = run(tmp_path, *command, *twice, "-t", "price", code=2)
+        assert_one_sentence(refused.stderr, r"t\.csv.*(twice|are the same file)")
+
+
 def test_a_pattern_of_moments_is_its_files(data, tmp_path):
     given = run(data, "fit", *(f"site-{i}.npz" for i in range(3)), "--json")
     assert run(data, "fit", "site-*.npz", "--json").stdout == given.stdout
@@ -251,34 +412,33 @@ def test_a_pattern_of_moments_is_its_files(data, tmp_path):
     assert_one_sentence(refused.stderr, "would overwrite a.npz, which is read")
 
 
-def test_fit_tells_of_lost_digits_with_its_options(tmp_path):
+def test_fit_tells_of_lost_digits(tmp_path):
     t = np.linspace(1, 2, 60)
     powers = {f"t{k}": t**k for k in range(1, 8)}
     y = np.sin(9 * t) + 0.01 * np.cos(500 * t)
     pq.write_table(pa.table({**powers, "y": y}), tmp_path / "t.parquet")
     common = ("fit", "t.parquet", "-t", "y", "--alpha", "1e-9")
     done = run(tmp_path, *common)
-    line = r"Note: The columns kept are nearly collinear .* are right; keep fewer of them with "
-    assert re.search(rf"^{line}--size, or leave some out with --drop\.$", done.stderr, re.M)
+    line = r"^Note: The columns kept are nearly collinear .* about 0 digits .* leave some out\.$"
+    assert re.search(line, done.stderr, re.M)
     assert "Warning" not in done.stderr and "memory" not in done.stderr
     assert run(tmp_path, *common, "--quiet").stderr == ""
     done = run(tmp_path, *common, "--json")
     assert done.stderr == ""
-    told = json.loads(done.stdout)["warnings"]
+    told = json.loads(done.stdout)["notes"]
     assert len([text for text in told if text.startswith("The columns kept are nearly")]) == 1
     run(tmp_path, "moments", "t.parquet", "-t", "y", "-o", "t.npz")
     done = run(tmp_path, "fit", "t.npz", "--alpha", "1e-9")
-    assert re.search(rf"^{line}--size\.$", done.stderr, re.M)
+    assert re.search(line, done.stderr, re.M)
 
 
-def test_advice_names_options(tmp_path):
+def test_advice_names_no_parameters(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 80))
     table = pa.table({**{f"v{j}": X[:, j] for j in range(80)}, "y": X[:, 0] + rng.normal(size=30)})
     pq.write_table(table, tmp_path / "t.parquet")
     done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--criterion", "aic")
-    assert "try --criterion ebic or cross-validation" in done.stdout
-    assert "use --criterion ebic or cross-validation." in done.stderr
+    assert "use the extended BIC (ebic) or cross-validation." in done.stderr
     assert "criterion=" not in done.stdout + done.stderr
 
 
@@ -299,6 +459,24 @@ def test_path_prints_writes_and_draws(data, tmp_path):
     )
     assert [model["alpha"] for model in answer["models"]] == [1e9, 10.0]
     assert answer["models"][0]["coefficients"] == {}
+
+
+def test_path_says_how_many_digits_are_left(tmp_path):
+    x = np.linspace(-1, 1, 50)
+    powers = {f"p{k}": x**k for k in range(1, 16)}
+    pq.write_table(pa.table({**powers, "y": sum(powers.values())}), tmp_path / "t.parquet")
+    done = run(tmp_path, "path", "t.parquet", "-t", "y", "--alphas", "0.0")
+    assert "condition number" in done.stderr and "digits" in done.stderr
+
+
+def test_path_draws_effects_of_one_standard_deviation(data, tmp_path):
+    arguments = (tmp_path, "path", data / "numbers.csv", "-t", "price", "--standardized")
+    # Texts as texts, so that they can be found in the picture.
+    (tmp_path / "matplotlibrc").write_text("svg.fonttype: none\n")
+    run(*arguments, "--plot", "path.svg")
+    assert "effect of one standard deviation" in (tmp_path / "path.svg").read_text()
+    done = run(*arguments, code=2)
+    assert "--plot" in done.stderr
 
 
 @pytest.mark.parametrize("source", ["flats.csv", "flats.parquet", "flats.arrow"])
@@ -420,6 +598,43 @@ def test_predict_needs_only_the_columns_kept(data, tmp_path):
     run(tmp_path, "predict", *arguments, "--quiet")
     predicted = pq.read_table(tmp_path / "out.parquet")["prediction"]
     assert predicted.null_count == 1 and predicted[5].as_py() is None
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_shell_closed(data, tmp_path, closed):
+    for arguments, code in (
+        (f"fit {data / 'numbers.csv'} -t price --size 2 --json -m m.json", 0),
+        ("fit none.csv -t price", 2),
+    ):
+        command = f"{COMMAND} {arguments} {closed}"
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+    assert load_model(tmp_path / "m.json").coef_.shape == (5,)
+
+
+def test_readers_keep_the_row_of_a_missing_prediction(data, tmp_path):
+    """An empty line, which a CSV file of one column would have, is passed over by most of them."""
+    table = flats(40, seed=1).select(["size", "rooms"]).to_pydict()
+    table["size"][0] = table["size"][5] = table["size"][39] = None
+    pq.write_table(pa.table(table), tmp_path / "new.parquet")
+    predict = ("predict", data / "model.json", "new.parquet", "--missing-as-null", "--quiet")
+    run(tmp_path, *predict, "-o", "out.parquet")
+    right = pq.read_table(tmp_path / "out.parquet")["prediction"].to_numpy()
+    assert np.flatnonzero(np.isnan(right)).tolist() == [0, 5, 39]
+    for keep in ([], ["--keep", "size"]):
+        run(tmp_path, *predict, "-o", "out.csv", *keep)
+        frame = pd.read_csv(tmp_path / "out.csv")
+        columns = {
+            "pandas": frame["prediction"].to_numpy(),
+            "pyarrow": pa.csv.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(),
+            "polars": pl.read_csv(tmp_path / "out.csv")["prediction"].to_numpy(),
+            "numpy": np.genfromtxt(tmp_path / "out.csv", delimiter=",", skip_header=1, ndmin=2)[
+                :, -1
+            ],
+        }
+        for reader, column in columns.items():
+            np.testing.assert_allclose(column, right, rtol=1e-12, err_msg=reader)
 
 
 def test_predict_with_several_targets_and_with_none_kept(data, tmp_path):
@@ -652,6 +867,18 @@ def city_missing(folder):
     pq.write_table(pa.table(values), folder / "bad.parquet")
 
 
+def text_dates(folder):
+    table = pa.table({"day": ["2016-07-01", "2016-07-02"] * 9, "a": range(18), "y": range(18)})
+    pq.write_table(table, folder / "bad.parquet")
+
+
+def other_name(folder):
+    for path in (b"caf\xe9.csv", b"bad/caf\xe9.csv"):
+        os.makedirs(folder / "bad", exist_ok=True)
+        with open(os.path.join(os.fsencode(folder), path), "w") as file:
+            file.write("a,b,y\n1,2,3\n")
+
+
 def string_view(folder):
     table = pa.table({"city": pa.array(["a", "b"] * 9).cast(pa.string_view()), "y": range(18)})
     with pa.ipc.new_file(folder / "bad.arrow", table.schema) as writer:
@@ -717,6 +944,54 @@ REFUSED = {
         csv("size;rooms\n1,775;2\n1,500;3\n"),
         [*PREDICT, "bad.csv", *OUT],
         "'size' of bad.csv holds '1,775' .*without separators of thousands.$",
+    ),
+    "dates as text": (
+        text_dates,
+        ["fit", "bad.parquet", "-t", "y", "--one-hot"],
+        "'day' of bad.parquet holds dates or times; .*--category day.*--drop day",
+    ),
+    "category of no feature": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--drop", "b", "--category", "b"],
+        "list of features has no column 'b'",
+    ),
+    "missing category of nothing": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--missing-category"],
+        "--missing-category .*--one-hot",
+    ),
+    "always an unknown column": (
+        csv("size,b,y\n1,2,3\n2,2,4\n"),
+        [*BAD, "--criterion", "bic", "--always", "sice"],
+        "no column 'sice'; did you mean 'size'",
+    ),
+    "codes that occur once": (
+        csv("id,b,y\n1,2,3\n2,2,4\n"),
+        [*BAD, "--category", "id"],
+        "'id' of bad.csv holds .* only once",
+    ),
+    "file name not in UTF-8": (
+        other_name,
+        ["fit", os.fsdecode(b"caf\xe9.csv"), "-t", "y"],
+        "name of caf.\\.csv is not in UTF-8; rename",
+    ),
+    "file name in a folder not in UTF-8": (
+        other_name,
+        ["fit", "bad", "-t", "y"],
+        "folder bad holds a file whose name is not in UTF-8; rename",
+    ),
+    "long field": (
+        csv("a,b,y\n1,x,2\n2," + 5_000_000 * "z" + ",3\n"),
+        [*BAD, "--drop", "b"],
+        "bad.csv .*a row takes more than a megabyte",
+    ),
+    "no output": (nothing, ["predict", "model.json", "t.csv"], "predict needs --output or -o"),
+    "no output of moments": (nothing, ["moments", *GOOD[1:]], "moments needs --output or -o"),
+    "output of no name": (nothing, ["predict", "m.json", "t.csv", "-o"], "-o requires an argument"),
+    "rule of a criterion": (
+        csv("a,b,y\n1,2,3\n"),
+        [*BAD, "--rule", "1se", "--criterion", "bic"],
+        "leave out --rule or --criterion",
     ),
     "no rows": (csv("a,b,y\n"), BAD, "bad.csv has no rows"),
     "one row": (csv("a,b,y\n1,2,3\n"), [*BAD, "--criterion", "bic"], "at least 2 rows"),
@@ -939,7 +1214,6 @@ REFUSED = {
     "columns of moments": (nothing, ["path", "site-0.npz", "--drop", "size"], "--drop is for tab"),
     "moments and table": (nothing, ["fit", "site-0.npz", "flats.csv"], "some are tables"),
     "folds": (nothing, ["moments", *GOOD[1:], "-o", "x.npz", "--folds", "0"], "--folds must be"),
-    "no output": (nothing, ["moments", *GOOD[1:]], "--output requires an argument"),
 }
 
 

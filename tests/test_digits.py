@@ -231,3 +231,36 @@ def test_totals_are_right_to_twice_the_digits(values):
     high, low = twofold.total((array, np.zeros_like(array)), axis=0)
     exact, size = sum(map(Fraction, values)), sum(abs(Fraction(v)) for v in values)
     assert abs(Fraction(float(high)) + Fraction(float(low)) - exact) <= Fraction(1, 10**28) * size
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("how", ["path", "cv", "ic", "sizes", "sparse", "weighted"])
+def test_every_model_of_a_path_is_least_squares_on_the_rows(how, fit_intercept):
+    rng = np.random.default_rng(0)
+    x = np.linspace(-1, 1, 80)
+    X = np.column_stack([x**p for p in range(1, 18)]) * 10.0 ** rng.integers(-3, 4, 17)
+    y = np.exp(2 * x) * np.sin(9 * x) + 1e-3 * rng.standard_normal(80)
+    weight = rng.uniform(0.5, 2.0, 80) if how == "weighted" else np.ones(80)
+    options = {"fit_intercept": fit_intercept}
+    if how == "cv":
+        path = SparseStepCV(30, cv=4, **options).fit(X, y).path_
+    elif how == "ic":
+        path = SparseStepIC(**options).fit(X, y).path_
+    else:
+        rows = sp.csr_array(X) if how == "sparse" else X
+        alphas = "sizes" if how == "sizes" else 40
+        path = sparsestep_path(rows, y, alphas=alphas, sample_weight=weight, **options)
+    root = np.sqrt(weight)
+    worst = 0.0
+    for point in path:
+        kept = np.flatnonzero(point.coef)
+        A = np.column_stack([np.ones(80), X])[:, [*([0] if fit_intercept else []), *(kept + 1)]]
+        size = np.linalg.norm(A, axis=0)
+        expected = np.linalg.lstsq(A / size * root[:, None], y * root, rcond=0)[0]
+        rss = np.sum((y * root - (A / size * root[:, None]) @ expected) ** 2)
+        assert point.rss == pytest.approx(rss, rel=1e-8) and point.rss >= rss * (1 - 1e-9)
+        own = [*([point.intercept] if fit_intercept else []), *point.coef[kept]] * size
+        assert_allclose(own, expected, atol=1e-8 * np.abs(expected).max(initial=1.0))
+        Z = (A - A.mean(axis=0) if fit_intercept else A) / size
+        worst = max(worst, np.linalg.cond(Z[:, int(fit_intercept) :]) if len(kept) else 1.0)
+    assert worst > 1e5  # from moments, four digits or fewer

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import matplotlib
@@ -29,9 +30,9 @@ from sparsestep import (
     SparseStep,
     SparseStepCV,
     SparseStepIC,
+    fitting,
     sparsestep_path,
 )
-from sparsestep.display import annealing
 from sparsestep.display.labels import plain, spread
 from sparsestep.reference import sparsestep_reference
 
@@ -612,6 +613,58 @@ def test_cv_refuses_what_is_not_a_number():
         CVDisplay(alphas=[2.0, 1.0], error=[1.0, 1.0], se=[1.0])
 
 
+# --- paths over sizes -----------------------------------------------------------------------------
+
+
+def test_a_path_of_sizes_is_drawn_over_size(data):
+    path = sparsestep_path(*data, alphas="sizes")
+    display = path.plot(alpha=path.select(2).alpha)
+    display.figure_.canvas.draw()
+    assert display.ax_.get_xlabel().startswith("variables kept")
+    assert display.top_.xaxis.get_label_text() == "alpha"
+    assert display.ax_.get_xscale() == "linear" and display.ax_.get_xlim() == (-0.5, 6.5)
+    for j, line in display.lines_.items():
+        x, height = line.get_data()
+        for size, point in ((size, path.select(size)) for size in range(7)):
+            # Flat from half a variable before to half a variable after each size.
+            drawn = height[np.isclose(x, size - 0.5) | np.isclose(x, size + 0.5)]
+            assert point.coef[j] == 0 or np.count_nonzero(drawn == point.coef[j]) >= 2
+    assert display.alpha_line_.get_xdata()[0] == 2
+
+
+def test_sizes_without_a_model_are_gaps():
+    coefs = [[0.0, 1.0, 2.0], [0.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
+    display = PathDisplay(alphas=[100.0, 10.0, 1.0], coefs=coefs, by_size=True).plot()
+    x, height = display.lines_[0].get_data()
+    assert_array_equal(x, [-0.5, 0.5, 0.5, 1.5, np.nan, 2.5, 3.5])
+    assert_array_equal(height, [np.nan, 0.0, 1.0, 1.0, np.nan, 2.0, 2.0])
+
+
+def test_of_several_models_of_a_size_one_is_drawn():
+    coefs = [[0.0, 1.0, 1.5], [0.0, 0.0, 0.0]]
+    display = PathDisplay(alphas=[9.0, 3.0, 1.0], coefs=coefs, by_size=True).plot()
+    assert_array_equal(display.lines_[0].get_ydata(), [np.nan, 0.0, 1.0, 1.0])
+
+
+def test_a_sparsestep_path_is_steps_though_its_digits_are_few(data):
+    path = sparsestep_path(*data, alphas=[500.0, 1.0, 0.9])
+    noisy = replace(path, coefs=path.coefs * (1 + 1e-4 * np.arange(3)))
+    assert len(PathDisplay.from_path(noisy).lines_[0].get_xdata()) == 6
+    arrays = PathDisplay(alphas=noisy.alphas, coefs=noisy.coefs)
+    assert len(arrays.plot().lines_[0].get_xdata()) == 3
+
+
+def test_a_power_of_ten_over_the_axis_is_clear_of_the_axis_on_top(data):
+    X, y = data
+    display = CVDisplay.from_estimator(SparseStepCV(cv=3).fit(X, 1e5 * y))
+    display.figure_.canvas.draw()
+    offset = display.ax_.yaxis.get_offset_text()
+    assert offset.get_text()
+    box = offset.get_window_extent()
+    for label in display.top_.xaxis.get_ticklabels():
+        assert not label.get_window_extent().overlaps(box)
+
+
 # --- the method at work ---------------------------------------------------------------------------
 
 
@@ -639,7 +692,7 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
 
 
 def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
-    monkeypatch.setattr(annealing, "sparsestep_reference", None)
+    monkeypatch.setattr(fitting, "sparsestep_reference", None)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 300))
     y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=20)
@@ -651,6 +704,20 @@ def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypat
     assert_allclose(display.coefs[kept, -1], standardized, rtol=1e-6)
     assert len(display.dropped_.get_segments()) == 200
     assert display.labels_[-1].get_text() == f"{300 - len(kept)} dropped"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_annealing_keeps_what_the_model_keeps_when_columns_are_copies(wide):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20 if wide else 60, 30 if wide else 6))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=len(X))
+    X = np.column_stack([X, X[:, 0], -3.0 * X[:, 1], X[:, 0]])
+    for factor in (None, [*np.ones(X.shape[1] - 1), 0.5]):
+        model = SparseStep(alpha=5.0, penalty_factor=factor).fit(X, y)
+        display = AnnealingDisplay.from_estimator(model, X, y)
+        assert sorted(display.lines_) == np.flatnonzero(model.coef_).tolist()
+        first = 0 if factor is None else X.shape[1] - 1
+        assert first in display.lines_
 
 
 def test_annealing_does_not_depend_on_units(data):

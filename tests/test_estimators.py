@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+import warnings
 from io import BytesIO
 
 import dask.array as da
@@ -539,7 +540,7 @@ def test_a_target_is_chosen_by_its_number_or_name():
     X, y = table(40, 3)
     model = SparseStep(alpha=2.0).fit(X, pd.DataFrame({"u": y, "v": X[:, 0] - y}))
     assert str(model.summary(target="v")) == str(model.summary(target=np.int64(1)))
-    assert "target          v\n" in str(model.summary(target="v"))
+    assert "target          v (2 of 2; target= chooses)\n" in str(model.summary(target="v"))
     assert "target" not in SparseStep().fit(X, pd.Series(y, name="u")).summary().facts
     with pytest.raises(ValueError, match=r"target 'w' is not the name of one of 'u', 'v'\."):
         model.summary(target="w")
@@ -954,3 +955,27 @@ def test_errors_of_a_fit_are_those_of_its_predictions():
     model = SparseStep().fit(X, y)
     errors = squared_errors(X, y, model.coef_, model.intercept_)
     assert_allclose(model.score(X, y), 1 - errors.sum() / np.sum((y - y.mean()) ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["raise", "warn"])
+def test_fits_do_not_mind_what_numpy_does_about_underflow(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 40))
+    y = X[:, :4].sum(axis=1) + rng.normal(size=300)
+    folds = [Moments.from_data(X[i::4], y[i::4]) for i in range(4)]
+
+    def fits():
+        return [
+            SparseStepCV().fit(X, y).coef_,
+            SparseStepCV().fit_moments(folds).coef_,
+            SparseStepIC().fit(X, y).coef_,
+            SparseStepIC(polish="swap").fit(X, y).coef_,
+            SparseStep(n_nonzero=4).fit_moments(Moments.merge(folds)).coef_,
+            sparsestep_path(X, y, alphas="sizes").coefs,
+        ]
+
+    with np.errstate(under=kind), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fits()
+    for one, other in zip(found, fits(), strict=True):
+        assert np.array_equal(one, other)

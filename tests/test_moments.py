@@ -4,6 +4,7 @@ import tracemalloc
 import zipfile
 from fractions import Fraction
 from itertools import pairwise
+from operator import mul
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparsestep import Moments, one_pass, read_moments
+from sparsestep import Moments, one_pass, read_moments, sparsestep_path
 from sparsestep.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
@@ -161,6 +162,83 @@ def test_an_offset_of_1e8_deviations_leaves_six_digits(order, shape):
     # The test itself can tell: the sums about zero have no correct digit here.
     naive = X.T @ X - shape[0] * np.outer(X.mean(axis=0), X.mean(axis=0))
     assert np.abs(naive / exact(X, y)["xtx"] - 1).max() > 1e-3
+
+
+def in_fractions(X, y, w=None):
+    """Centred sums of squares and products of all columns and y, without any rounding."""
+    columns = [[Fraction(value) for value in column] for column in np.column_stack([X, y]).T]
+    w = [Fraction(value) for value in (np.ones(len(y)) if w is None else w)]
+    means = [sum(map(mul, w, column)) / sum(w) for column in columns]
+    centred = [
+        [value - mean for value in column] for column, mean in zip(columns, means, strict=True)
+    ]
+    weighted = [list(map(mul, w, column)) for column in centred]
+    return [[sum(map(mul, a, b)) for b in centred] for a in weighted], means
+
+
+def error(moments, sums, means):
+    """Largest error of a sum as a share of its columns' lengths; the means must be rounded well."""
+    for found, mean in zip([*moments.mean_x, moments.mean_y], means, strict=True):
+        assert found == pytest.approx(float(mean), rel=4e-16, abs=1e-15)
+    found = np.block([[moments.xtx, moments.xty[:, None]], [moments.xty, moments.yty]])
+    length = np.sqrt(np.array([float(sums[i][i]) for i in range(len(sums))]))
+    apart = [
+        [float(Fraction(x) - exactly) for x, exactly in zip(*rows, strict=True)]
+        for rows in zip(found, sums, strict=True)
+    ]
+    return np.abs(apart / length / length[:, None]).max()
+
+
+def pieces_of(X, y, w, edges):
+    for a, b in pairwise([0, *edges, len(y)]):
+        yield X[a:b], y[a:b], None if w is None else w[a:b]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9, 1e12])
+@given(seed=st.integers(0, 99), data=st.data())
+def test_merged_pieces_keep_the_digits_of_the_whole(offset, seed, data):
+    rng = np.random.default_rng(seed)
+    X, y = np.sort(rng.normal(size=(60, 3)), axis=0) + offset, np.sort(rng.normal(size=60)) - offset
+    w = rng.choice([0.3, 1.0, 7.0], 60) if data.draw(st.booleans()) else None
+    # Also pieces of one or two rows, which are thin.
+    edges = sorted(data.draw(st.sets(st.integers(1, 59), max_size=25)))
+    pieces = [Moments.from_data(*piece) for piece in pieces_of(X, y, w, edges)]
+    order = data.draw(st.permutations(range(len(pieces))))
+    exactly = in_fractions(X, y, w)
+    assert error(Moments.from_data(X, y, w), *exactly) < 4e-15
+    assert error(Moments.merge(pieces[i] for i in order), *exactly) < 4e-15
+    assert error(Moments.from_batches(pieces_of(X, y, w, edges)), *exactly) < 4e-15
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e9, 1e12])
+def test_the_digits_survive_files_folds_and_a_drifting_mean(offset, tmp_path, monkeypatch):
+    monkeypatch.setattr(one_pass, "_block_rows", lambda columns: 8)
+    rng = np.random.default_rng(0)
+    X, y = np.sort(rng.normal(size=(400, 2)), axis=0) + offset, rng.normal(size=400) - offset
+    exactly = in_fractions(X, y)
+    assert error(Moments.from_data(X, y), *exactly) < 4e-15
+    files = [tmp_path / str(k) for k in range(10)]
+    for file, piece in zip(files, pieces_of(X, y, None, range(40, 400, 40)), strict=True):
+        Moments.from_data(*piece).save(file)
+    assert error(Moments.merge(map(Moments.load, files)), *exactly) < 4e-15
+    folds = Moments.from_folds(X, y, np.arange(400) // 40)
+    train = leave_one_out(folds)[3]
+    rest = np.arange(400) // 40 != 3
+    assert error(train, *in_fractions(X[rest], y[rest])) < 4e-15
+
+
+def test_sparse_rows_keep_the_digits_of_columns_without_zeros():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 40), density=0.02, rng=rng).toarray()
+    X[:, :2] = np.sort(rng.normal(size=(60, 2)), axis=0) + np.array([1e9, 1e12])
+    y = rng.normal(size=60)
+    for size in (10, 60):
+        merged = Moments.from_batches(
+            (sp.csr_array(X[i : i + size]), y[i : i + size]) for i in range(0, 60, size)
+        )
+        exactly = in_fractions(X[:, :2], y)
+        assert abs(merged.xtx[0, 1] - float(exactly[0][0][1])) < 1e-13 * merged.diag[0]
+        assert np.allclose(merged.diag[:2], [float(exactly[0][j][j]) for j in (0, 1)], rtol=1e-13)
 
 
 def test_an_offset_in_a_full_column_of_a_sparse_matrix_leaves_six_digits():
@@ -907,7 +985,7 @@ def rewritten(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": np.array(2)}, "format version 2, newer than 1.*update"),
+        ({"version": np.array(3)}, "format version 3, newer than 2.*update"),
         ({"version": np.array(0)}, "damaged"),
         ({"format": np.array("something else")}, "does not hold moments"),
         ({"format": None}, "does not hold moments"),
@@ -920,6 +998,28 @@ def rewritten(path, **changes):
         ({"diag": np.ones(4)}, "diagonal"),
         ({"n_samples": np.array(0)}, "contradict"),
         ({"feature_names": np.array(["a"])}, "1 names for 4 columns"),
+        ({"feature_names": np.array(["a", "b", "a", "c"])}, "two of its columns are called 'a'"),
+        ({"target_names": np.array(["a", "b"])}, "2 names for 1 targets"),
+        ({"n_samples": np.array(3.7)}, "n_samples is 3.7"),
+        ({"n_samples": np.array([20, 20])}, "n_samples"),
+        ({"n_samples": np.array(1)}, "squares but 1 rows"),
+        ({"version": np.array(1.5)}, "version is 1.5"),
+        ({"xty": np.ones((4, 0)), "yty": np.ones(0), "mean_y": np.ones(0)}, "0 targets"),
+        (
+            {
+                **{"xty": np.ones((4, 0)), "yty": np.ones(0), "mean_y": np.ones(0)},
+                **{"low_y": np.ones(0), "flat_y": np.array(False)},
+            },
+            "0 targets",
+        ),
+        ({"xty": np.ones((4, 2)), "yty": np.ones(2), "mean_y": np.ones(2)}, "2 targets"),
+        ({"low_x": np.ones(4)}, "low part"),
+        ({"low_y": None}, "low_y"),
+        ({"xtx": np.ones((4, 4)) - 3 * np.eye(4), "diag": -2 * np.ones(4)}, "negative"),
+        ({"xtx": 3 * np.eye(4) - 2, "diag": np.ones(4)}, "no rows have such sums"),
+        ({"xtx": 1e-6 * np.eye(4), "diag": np.full(4, 1e-6)}, "no rows have such sums"),
+        ({"yty": np.zeros(1)}, "no rows have such sums"),
+        ({"yty": np.full(1, 1e-3)}, "no rows have such sums"),
     ],
 )
 def test_a_file_with_other_contents_is_refused(tmp_path, changes, message):
@@ -928,6 +1028,100 @@ def test_a_file_with_other_contents_is_refused(tmp_path, changes, message):
     rewritten(path, **changes)
     with pytest.raises(MomentsFileError, match=rf"site\.npz.*{message}"):
         Moments.load(path)
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [None, "", "{}x", "[1]", '[["a", "b", 2, []]]', '[["a", "b", 2, [2]]]', "[[1, 2, 3, [0]]]"],
+)
+def test_a_file_with_senseless_folds_is_refused(tmp_path, runs):
+    path = tmp_path / "site.npz"
+    examples()["dense"].save(path)
+    rewritten(path, runs=runs and np.array(runs))
+    with pytest.raises(MomentsFileError, match=r"site\.npz.*damaged"):
+        Moments.load(path)
+
+
+@pytest.mark.parametrize("kind", examples())
+def test_a_file_of_the_first_version_can_be_read(tmp_path, kind):
+    path = tmp_path / "site.npz"
+    examples()[kind].save(path)
+    rewritten(path, version=np.array(1), runs=None)
+    assert_same(Moments.load(path), examples()[kind])
+    assert Moments.load(path).runs == ()
+
+
+def test_sums_of_thin_moments_must_be_those_of_their_rows(tmp_path):
+    path = tmp_path / "site.npz"
+    for changes in ({"xty": np.ones((4, 1))}, {"yty": np.ones(1)}, {"diag": np.ones(4)}):
+        examples()["thin"].save(path)
+        rewritten(path, **changes)
+        with pytest.raises(MomentsFileError, match=r"site\.npz.*not those of its rows"):
+            Moments.load(path)
+
+
+@pytest.mark.parametrize("n", [3, 50])
+def test_sums_of_huge_and_tiny_columns_can_be_read(tmp_path, n):
+    rng = np.random.default_rng(0)
+    moments = Moments.from_data(
+        rng.normal(size=(n, 4)) * [1e-130, 1e-60, 1.0, 1e140], rng.normal(size=n) * 1e-135
+    )
+    moments.save(tmp_path / "m.npz")
+    assert_same(Moments.load(tmp_path / "m.npz"), moments)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_of_dependent_columns_can_be_read(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 8)) * 10.0 ** rng.uniform(-100, 100, 8)
+    X = np.column_stack([X, X[:, 0], -3 * X[:, 1], np.full(300, 0.1), X[:, 2] * (1 + 1e-9)])
+    X = np.column_stack([X, np.eye(5)[np.arange(300) % 5]]) + rng.choice([0, 1e9])
+    for y in (X[:, 3] + X[:, 9], np.ones(300), rng.normal(size=300)):
+        moments = Moments.merge(Moments.from_folds(X, y, np.arange(300) // 60))
+        moments.save(tmp_path / "m.npz")
+        assert_same(Moments.load(tmp_path / "m.npz"), moments)
+
+
+def test_an_archive_that_unpacks_to_more_than_itself_is_refused_unread(tmp_path, monkeypatch):
+    path = tmp_path / "site.npz"
+    examples()["dense"].save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **arrays, more=np.zeros(10**6))
+
+    def never(*args, **kwargs):
+        raise AssertionError("the contents were read")
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", never)
+    with pytest.raises(MomentsFileError, match=r"site\.npz.*compressed"):
+        Moments.load(path)
+    # The same claim about a member that is stored as it is.
+    monkeypatch.undo()
+    examples()["dense"].save(path)
+    whole = bytearray(path.read_bytes())
+    entry = whole.rindex(b"PK\x01\x02")
+    whole[entry + 24 : entry + 28] = (2**31).to_bytes(4, "little")
+    path.write_bytes(whole)
+    monkeypatch.setattr(zipfile.ZipFile, "open", never)
+    with pytest.raises(MomentsFileError, match=r"site\.npz.*larger than itself"):
+        Moments.load(path)
+
+
+@pytest.mark.parametrize("n", [3, 20])
+def test_names_that_repeat_are_refused(n):
+    X, y, _ = plain_table()
+    for table, names in ((X, list("abca")), (pd.DataFrame(X, columns=list("abca")), None)):
+        with pytest.raises(ValueError, match="more than one column 'a'; rename"):
+            Moments.from_data(table[:n], y[:n], feature_names=names)
+        with pytest.raises(ValueError, match="more than one column 'a'; rename"):
+            Moments.from_batches([(table[:n], y[:n])], feature_names=names)
+
+
+def test_a_target_without_columns_is_refused():
+    X, y, _ = plain_table()
+    with pytest.raises(ValueError, match="y has no columns"):
+        Moments.from_data(X, y[:, None][:, :0])
 
 
 class Trap:
@@ -980,3 +1174,23 @@ def test_names_of_targets_travel_with_the_moments(tmp_path):
     other = read_moments(table, "z", features=["a", "b", "c"])
     with pytest.raises(ValueError, match="different targets, 'y' and 'z', cannot be merged"):
         Moments.merge([one, nameless, other])
+
+
+def test_a_pandas_frame_of_sparse_columns_is_a_sparse_matrix_with_names():
+    X = sp.random(3000, 40, density=0.02, format="csr", random_state=0)
+    y = np.random.default_rng(0).normal(size=3000)
+    names = [f"word {j}" for j in range(40)]
+    frame = pd.DataFrame.sparse.from_spmatrix(X, columns=names)
+    tracemalloc.start()
+    moments = Moments.from_data(frame, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert moments.feature_names == tuple(names)
+    assert np.array_equal(moments.xtx, Moments.from_data(X, y).xtx)
+    assert peak < X.shape[0] * X.shape[1] * 8
+    path = sparsestep_path(frame, y, alphas=3)
+    assert path.feature_names == tuple(names)
+    # Columns of which some are dense, or with another value left out, are read one by one.
+    some = frame.assign(**{names[3]: frame[names[3]].sparse.to_dense()})
+    for other in (some, frame.astype(pd.SparseDtype(float, np.nan))):
+        np.testing.assert_allclose(Moments.from_data(other, y).xtx, moments.xtx, atol=1e-12)

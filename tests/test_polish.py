@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes
 
 from rows import table
-from sparsestep import SparseStep, SparseStepCV, sparsestep_path
+from sparsestep import Moments, SparseStep, SparseStepCV, sparsestep_path
 from sparsestep.polish import polish_path
 
 SUBSETS = [list(s) for k in range(10) for s in combinations(range(9), k)]
@@ -194,3 +195,84 @@ def test_is_off_by_default_and_used_in_every_fold():
             model = SparseStep(alpha, polish="swap").fit(X[train], y[train])
             mse = np.mean((y[~train] - model.predict(X[~train])) ** 2)
             assert_allclose(polished.mse_path_[r, k], mse, rtol=1e-9)
+
+
+def exhaustive(X, y, size, must=(), never=()):
+    """Least residual sum of squares of so many columns, by trying all."""
+    A, r = X - X.mean(axis=0), y - y.mean()
+    S, q = A.T @ A, A.T @ r
+    return min(
+        rss_of(S, q, r @ r, np.isin(np.arange(len(q)), s))
+        for s in combinations(range(len(q)), size)
+        if set(must) <= set(s) and not set(never) & set(s)
+    )
+
+
+@pytest.mark.parametrize("polish", [None, "swap"])
+def test_a_size_asked_for_has_the_best_subset_of_the_diabetes_data(polish):
+    X, y = load_diabetes(return_X_y=True)
+    moments = Moments.from_data(X, y)
+    for size in range(11):
+        model = SparseStep(n_nonzero=size, polish=polish).fit(X, y)
+        assert np.count_nonzero(model.coef_) == size
+        best = exhaustive(X, y, size)
+        assert_allclose(moments.rss(model.coef_, model.intercept_), best, rtol=1e-9)
+
+
+def test_a_polished_path_of_sizes_has_the_best_subsets():
+    X, y = load_diabetes(return_X_y=True)
+    path = sparsestep_path(X, y, alphas="sizes", polish="swap")
+    assert_array_equal(path.n_nonzero, range(11))
+    for size in range(11):
+        assert_allclose(path.select(size).rss, exhaustive(X, y, size), rtol=1e-9)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    correlation=st.sampled_from([0.0, 0.5, 0.9]),
+    factors=st.lists(st.sampled_from([0.0, 1.0, 1.0, 1.0, np.inf]), min_size=7, max_size=7),
+    wide=st.booleans(),
+    data=st.data(),
+)
+def test_no_swap_improves_a_model_of_a_given_size(seed, correlation, factors, wide, data):
+    n = 6 if wide else 30
+    X, y = table(n, 7, seed, correlation=correlation)
+    factor = np.array(factors)
+    fewest, most = np.count_nonzero(factor == 0), np.count_nonzero(np.isfinite(factor))
+    if fewest > n - 2:
+        return
+    size = data.draw(st.integers(fewest, min(most, n - 2)))
+    model = SparseStep(n_nonzero=size, penalty_factor=factor).fit(X, y)
+    kept = model.coef_ != 0
+    assert np.count_nonzero(kept) == size
+    assert kept[factor == 0].all() and not kept[np.isinf(factor)].any()
+    A, r = X - X.mean(axis=0), y - y.mean()
+    S, q, yty = A.T @ A, A.T @ r, r @ r
+    reached = rss_of(S, q, yty, kept)
+    for other in moves(kept):
+        allowed = other[factor == 0].all() and not other[np.isinf(factor)].any()
+        if allowed and np.count_nonzero(other) == size:
+            assert reached <= rss_of(S, q, yty, other) + 1e-8 * yty
+
+
+def test_dearer_variables_are_swapped_out_at_a_given_size():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(200)
+    y = X[:, 0] + X[:, 2] + 0.1 * rng.standard_normal(200)
+    free_choice = SparseStep(n_nonzero=2).fit(X, y)
+    assert_array_equal(np.flatnonzero(free_choice.coef_), [0, 2])
+    dear = SparseStep(n_nonzero=2, penalty_factor=[1000, 1, 1, 1]).fit(X, y)
+    assert_array_equal(np.flatnonzero(dear.coef_), [1, 2])
+
+
+def test_one_of_many_more_columns_than_rows_is_the_one_most_correlated():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        f = rng.standard_normal((40, 5))
+        X = f @ rng.standard_normal((5, 600)) + 0.3 * rng.standard_normal((40, 600))
+        y = X[:, 7] + 0.5 * rng.standard_normal(40)
+        model = SparseStep(n_nonzero=1).fit(X, y)
+        correlation = np.corrcoef(X, y, rowvar=False)[-1, :-1]
+        assert_array_equal(np.flatnonzero(model.coef_), np.argmax(np.abs(correlation)))

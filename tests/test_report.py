@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 import report_documents as documents
-from sparsestep import SparseStepCV
-from sparsestep.model_document import sealed
-from sparsestep.model_file import document_of, read_document, write_document
+from sparsestep import SparseStep, SparseStepCV, sparsestep_path
+from sparsestep.model_document import ModelFileError, checksum, sealed
+from sparsestep.model_file import document_of, estimator_of, read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
 from sparsestep.report.pictures import PathPicture
 from sparsestep.report.scales import AlphaAxis, ValueAxis, steps_path
+from sparsestep.words import printable
 
 VOID = {"meta", "link", "input", "br", "img"}
 DRAWN = {"line", "path", "circle", "rect"}
@@ -256,9 +258,74 @@ def test_any_name_is_text(names):
     document = json.loads(json.dumps(documents.by_cv()))
     document["question"]["features"] = names
     page = Page(render_report(sealed(document)))
-    kept = [names[j] for j in document["targets"][0]["kept"]]
+    kept = [printable(names[j]) for j in document["targets"][0]["kept"]]
     assert sorted(page.data()["names"][: len(kept)]) == sorted(kept)
     assert len(page.all("script")) == 2
+
+
+def test_characters_that_turn_or_hide_text_are_replaced(tmp_path):
+    document = json.loads(json.dumps(documents.by_cv()))
+    document["question"]["features"][0] = "a\u202eb\x00c\x1bd\ud800e\u2028f\u200cg"
+    document["question"]["source"] = "\u202egpj.exe"
+    write_report(sealed(document), tmp_path / "r.html")
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\u200cg" in html and "\ufffdgpj.exe" in html
+    assert set("\u202e\x00\x1b\u2028").isdisjoint(html)
+
+
+def altered(*keys, to):
+    """A document with one field replaced."""
+    document = json.loads(json.dumps(documents.by_cv()))
+    place = document
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = to
+    return document
+
+
+@pytest.mark.parametrize(
+    ("keys", "to", "named"),
+    [
+        (("settings", "t_max"), 10**130, "settings.t_max"),
+        (("question", "rows"), 10**400, "question.rows"),
+        (("targets", 0, "path", "alphas", -1), -1.0, r"path.alphas\[100\] is negative"),
+        (("targets", 0, "cv", "mean", 0), -1.0, r"cv.mean\[0\] is negative"),
+        (("targets", 0, "cv", "se", 0), -1.0, r"cv.se\[0\] is negative"),
+        (("targets", 0, "cv", "of_choice"), -1.0, "of_choice is negative"),
+        (("targets", 0, "standard_error", 0), -1.0, r"standard_error\[0\] is negative"),
+        (("targets", 0, "low", 0), None, "interval of variable 0"),
+        (("notes",), [{"kind": "x", "facts": {}}], r"notes\[0\].kind is 'x'"),
+        (("notes",), [{"kind": "constant", "facts": {}}], r"no notes\[0\].facts.columns"),
+        (("notes",), [{"kind": "constant", "facts": {"columns": [8]}}], "not there"),
+        (("notes",), [{"kind": "nothing kept", "facts": {"target": 1}}], "not there"),
+        (
+            ("notes",),
+            [{"kind": "few rows", "facts": {"target": 0, "columns": [1], "rows": []}}],
+            "different lengths",
+        ),
+    ],
+)
+def test_altered_documents_are_refused_by_the_name_of_the_field(keys, to, named):
+    document = altered(*keys, to=to)
+    document["checksum"] = checksum(document)
+    with pytest.raises(ModelFileError, match=named):
+        render_report(document)
+
+
+@pytest.mark.parametrize(
+    ("keys", "to"),
+    [
+        (("targets", 0, "coef", 0), 1e308),
+        (("targets", 0, "path", "coefs", 50, 0), 1e308),
+        (("data", "target_deviation", 0), 1e308),
+        (("data", "weight_sum"), 5e-324),
+    ],
+)
+def test_numbers_beyond_what_can_be_drawn_are_refused_in_a_sentence(keys, to):
+    document = sealed(altered(*keys, to=to))
+    with pytest.raises(ValueError, match="can be drawn; rescale"):
+        render_report(document)
+    assert "variables kept" in str(estimator_of(document).summary())
 
 
 # --- what it says ---------------------------------------------------------------------------------
@@ -406,6 +473,28 @@ def test_a_given_alpha_has_neither_path_nor_curve():
     assert "given beforehand" in page.text
 
 
+def test_a_given_size_is_said_to_be_found_by_swaps():
+    page = Page(render_report(documents.of_fixed_size()))
+    assert "2 variables, the best-fitting set that swaps found" in page.text
+    assert "searched" not in page.text
+
+
+def test_a_path_of_sizes_is_drawn_over_size():
+    """Of each size one model; of that of the chosen model this one, though swaps found another."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    path = sparsestep_path(X, y, alphas="sizes")
+    model = SparseStep(n_nonzero=4).fit(X, y)
+    document = document_of(model, model_path=path)
+    assert document["targets"][0]["index"] is None
+    data = Page(render_report(document)).data()
+    sizes = [len(data["models"][i][0]) for i in data["which"]]
+    assert sizes == sorted(set(path.n_nonzero.tolist()))
+    np.testing.assert_allclose(data["x"], 100 * np.array(sizes) / max(sizes), atol=1e-3)
+    assert sizes[data["chosen"]] == 4
+    names = {data["names"][rank] for rank in data["models"][data["which"][data["chosen"]]][0]}
+    assert names == set(X.columns[model.coef_ != 0])
+
+
 def test_a_given_alpha_stands_between_those_of_a_path():
     data = Page(render_report(documents.of_given_alpha_between())).data()
     assert data["alphas"] == [1000.0, 60.0, 10.0, 0.0]
@@ -413,17 +502,24 @@ def test_a_given_alpha_stands_between_those_of_a_path():
     assert data["x"][0] == 0.0 and data["x"][-1] == 100.0
 
 
-def test_warnings_are_shown():
+def test_notes_are_those_of_the_summary():
     document = documents.with_warnings()
     page = Page(render_report(document))
-    kinds = {warning["kind"] for warning in document["warnings"]}
+    kinds = {note["kind"] for note in document["notes"]}
     assert kinds == {"alpha at the end", "collinear", "rows dropped"}
     shown = [e["text"] for e in page.all("li")]
-    assert all(warning["text"] in shown for warning in document["warnings"])
+    assert set(estimator_of(document).summary().notes) <= set(shown)
     assert "120, after 7 with a missing value were left out" in page.text
     assert "random folds, seed 3" in page.text
     pairs = [e["text"] for e in page.all("td") if "inside" in e and "details" in e["inside"]]
     assert {"twin", "other twin"} <= set(pairs)
+
+
+def test_a_variable_that_rests_on_one_row_is_marked():
+    document = documents.of_wide_rows()
+    shown = {row[0] for row in table_of(render_report(document), "table-0")}
+    [marked] = [name for name in shown if "rests on about 1 row" in name]
+    assert marked.startswith("kind=One_Story_1941_and_Newer_All_Styles")
 
 
 def test_no_warning_no_box():

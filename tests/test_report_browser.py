@@ -167,6 +167,17 @@ def test_the_policy_stops_the_network(visit):
     assert any("Content Security Policy" in e["message"] for e in browser.get_log("browser"))
 
 
+@pytest.mark.parametrize("width", [700, 1000, 1280, 1600])
+def test_the_picture_of_intervals_is_in_sight(visit, width):
+    browser = visit(documents.of_wide_rows(), width=width)
+    hidden, room = browser.execute_script(
+        "const t = document.querySelector('table.kept'), s = t.parentElement;"
+        "const cell = t.querySelector('tbody td.picture');"
+        "return [s.scrollWidth - s.clientWidth, cell.getBoundingClientRect().width]"
+    )
+    assert hidden == 0 and room >= 100
+
+
 def test_hostile_names_stay_text(visit):
     from selenium.common.exceptions import NoAlertPresentException
 

@@ -159,3 +159,18 @@ def test_of_columns_that_explain_as_much_the_order_decides():
     straight = SparseStep(1.0).fit(wide, y).coef_
     assert not straight[5:].any() and straight[:5].any()
     assert_allclose(SparseStep(1.0).fit(wide[:, ::-1], y).coef_[:5][::-1], straight[:5], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sparsestep.collinearity.LostDigitsWarning")
+@pytest.mark.parametrize("n", [40, 5])
+def test_copies_are_columns_whose_correlation_is_within_1e_13_of_1(n):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 6))
+    centred = X - X.mean(axis=0)
+    # Beside it by a share d of its length at a right angle: the correlation is 1 - d^2 / 2.
+    one, other = np.linalg.qr(centred[:, :2])[0].T
+    y = X @ rng.standard_normal(6) + rng.standard_normal(n)
+    for share, copies in ((4.3e-7, True), (4.6e-7, False)):
+        near = one + share * other
+        model = SparseStep(alpha=0).fit(np.column_stack([one, X, near]), y)
+        assert (model.coef_[-1] == 0) == copies

@@ -44,10 +44,29 @@ def test_it_is_found_beyond_a_thousand_others():
 def test_a_decimal_comma_where_points_are_expected(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('x,z,y\n"1,5",2,3\n"2",4,5\n"3,25",1,2\n')
-    with pytest.raises(NotNumbersError, match=r"'1,5' in row 0 .* 3 of the 3 .*give the decimal m"):
+    with pytest.raises(
+        NotNumbersError, match=r"'1,5' in row 0 .*decimal comma; give the decimal m"
+    ):
         read_moments(path, "y")
     moments = read_moments(path, "y", csv=CsvFormat(decimal=","))
     assert moments.mean_x[0] == pytest.approx(6.75 / 3)
+
+
+@pytest.mark.parametrize(
+    ("texts", "csv", "what"),
+    [
+        (["0,5", "1,25", "1,5"], None, "a decimal comma"),
+        (["0.5", "1.25", "1.5"], CsvFormat(decimal=","), "a decimal point"),
+        (["1,775", "2,25", "3,5"], None, "a decimal comma"),
+        (["1,775,000", "2,25", "3,5"], None, "separators of thousands"),
+        (["1,775", "2,250", "3,500"], None, "separators of thousands"),
+    ],
+)
+def test_a_number_of_another_form_is_not_counted_beside_the_numbers(texts, csv, what, tmp_path):
+    columns = {"x": texts * 4, "y": range(12)}
+    pa.csv.write_csv(pa.table(columns), tmp_path / "t.csv")
+    with pytest.raises(NotNumbersError, match=f"'{texts[0]}' in row 0 .* looks like .*{what}"):
+        read_moments(tmp_path / "t.csv", "y", csv=csv)
 
 
 def test_text_stays_text(tmp_path):

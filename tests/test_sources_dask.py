@@ -10,7 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from source_data import FEATURES, assert_moments, expected, make_table
+from source_data import (
+    FEATURES,
+    assert_moments,
+    assert_no_digit_lost,
+    expected,
+    far_away,
+    make_table,
+)
 from sparsestep import Moments, SparseStepCV, read_moments
 from sparsestep.sources import DroppedRowsWarning
 from sparsestep.sources.dask import is_dask, moments, predict
@@ -43,6 +50,13 @@ def frame(table):
 def parts_of(folds, seed):
     """The fold of each row of the frame."""
     return np.concatenate([fold_numbers(n, folds, seed, i) for i, n in enumerate(SIZES)])
+
+
+def test_partitions_of_a_table_far_from_zero_lose_no_digit():
+    near, far = far_away()
+    frame = dd.from_pandas(far.to_pandas(), npartitions=20)
+    assert_no_digit_lost(near, read_moments(frame, "y"))
+    assert_no_digit_lost(near, moments(frame[["a", "b"]], frame["y"]))
 
 
 def test_a_frame_has_the_moments_of_its_rows(frame, table):

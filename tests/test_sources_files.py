@@ -13,8 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparsestep.sources.arrow as arrow
-from source_data import FEATURES, assert_moments, expected, make_table
-from sparsestep import read_moments
+from source_data import (
+    FEATURES,
+    assert_moments,
+    assert_no_digit_lost,
+    expected,
+    far_away,
+    make_table,
+)
+from sparsestep import Moments, read_moments
 from sparsestep.sources import DroppedRowsWarning, RowNamesWarning
 from sparsestep.sources.checks import choose
 from sparsestep.sources.folds import fold_numbers
@@ -144,6 +151,15 @@ def test_weights(folds, table, tmp_path):
     numbers = fold_numbers(table.num_rows, folds)
     for k, fold in enumerate(moments):
         assert_moments(fold, expected(table, rows=numbers == k, weight="w"))
+
+
+def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 3 * 20)
+    near, far = far_away()
+    pq.write_table(far, tmp_path / "t.parquet", row_group_size=50)
+    for source in (far, far.to_pandas(), tmp_path / "t.parquet"):
+        assert_no_digit_lost(near, read_moments(source, "y"))
+        assert_no_digit_lost(near, Moments.merge(read_moments(source, "y", folds=7)))
 
 
 def test_a_block_of_zero_weights_is_no_rows(monkeypatch):

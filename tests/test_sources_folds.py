@@ -1,8 +1,14 @@
+import itertools
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparsestep import Moments, SparseStepCV, read_moments
+from sparsestep.moments import leave_one_out
 from sparsestep.sources.folds import FoldNumbers, fold_numbers
 
 
@@ -39,3 +45,64 @@ def test_neighbouring_rows_are_as_good_as_independent():
     assert repeats == pytest.approx(0.1 * 0.1, rel=0.1)
     others = pairs[~np.eye(10, dtype=bool)]
     assert others == pytest.approx((1 - repeats) / 90, rel=0.1)
+
+
+# -- folds that belong together ----------------------------------------------------------------
+
+
+def table(seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "y"])
+
+
+def test_folds_of_a_run_carry_its_name(tmp_path):
+    folds = read_moments(table(0), "y", folds=3)
+    again = read_moments(table(0), "y", folds=3)
+    assert [fold.runs for fold in folds] == [fold.runs for fold in again]
+    assert len({run.id for fold in folds for run in fold.runs}) == 1
+    assert [(run.of, set(run.folds)) for fold in folds for run in fold.runs] == [
+        (3, {0}),
+        (3, {1}),
+        (3, {2}),
+    ]
+    others = [read_moments(table(1), "y", folds=3), read_moments(table(0), "y", folds=3, seed=1)]
+    assert len({each[0].runs[0].id for each in (folds, *others)}) == 3
+    folds[1].save(tmp_path / "1.npz")
+    for copy in (Moments.load(tmp_path / "1.npz"), pickle.loads(pickle.dumps(folds[1]))):
+        assert copy.runs == folds[1].runs
+    assert read_moments(table(0), "y").runs == ()
+    (run,) = Moments.merge(folds).runs
+    assert run.folds == {0, 1, 2} and not run.missing
+
+
+def test_no_fold_is_merged_twice_and_none_with_others_of_another_run():
+    a, b, c = (
+        read_moments(table(seed), "y", folds=count) for seed, count in ((0, 3), (1, 3), (0, 5))
+    )
+    for twice in (lambda: a[0] + a[0], lambda: Moments.merge([*a, a[1]]), lambda: sum(a) + a[2]):
+        with pytest.raises(ValueError, match="there twice"):
+            twice()
+    for mixed in ([a[0], b[1]], [*a, *c], [a[0], c[0]], [*a[:2], b[0]]):
+        for order in itertools.permutations(mixed, len(mixed)) if len(mixed) < 4 else [mixed]:
+            with pytest.raises(ValueError, match="different runs"):
+                Moments.merge(order)
+    # Part of a run to train on, the same fold of two tables, and two tables as wholes.
+    assert Moments.merge(a[:2]).n_samples == 40
+    assert Moments.merge([a[1], b[1]]).n_samples == 40
+    assert Moments.merge([*a, *b]).n_samples == 120
+    assert (Moments.merge(b) + Moments.merge(c)).n_samples == 120
+
+
+def test_cross_validation_wants_all_folds_of_a_run():
+    a, b = (read_moments(table(seed), "y", folds=3) for seed in (0, 1))
+    for fit in (leave_one_out, SparseStepCV().fit_moments):
+        with pytest.raises(ValueError, match="fold 1 is missing"):
+            fit([a[0], a[2]])
+        with pytest.raises(ValueError, match="there twice"):
+            fit([*a, a[0]])
+        with pytest.raises(ValueError, match="different runs"):
+            fit([*a, *b])
+        with pytest.raises(ValueError, match="no fold"):
+            fit([*a, read_moments(table(1), "y")])
+        fit([x + z for x, z in zip(a, b, strict=True)])
+        fit([Moments.merge(a), Moments.merge(b)])

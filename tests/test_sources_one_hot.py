@@ -97,8 +97,7 @@ def test_features_are_replaced_where_they_stand():
     assert read_moments(table, "y", features=["size"], categories=categories).n_features == 1
 
 
-@pytest.mark.parametrize("kind", ["csv", "arrow", "pandas"])
-def test_missing_categories_are_counted_once_or_refused(kind, tmp_path):
+def of_kind_without_two_cities(kind, tmp_path):
     table = make()
     city = table["city"].to_pylist()
     city[4] = city[17] = None
@@ -106,6 +105,12 @@ def test_missing_categories_are_counted_once_or_refused(kind, tmp_path):
     if kind == "csv":
         # An empty field, without the quotes that Arrow writes around texts.
         source.write_text(source.read_text().replace('""', ""))
+    return source
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "pandas"])
+def test_missing_categories_are_counted_once_or_refused(kind, tmp_path):
+    source = of_kind_without_two_cities(kind, tmp_path)
     categories = read_categories(source)
     assert categories["city"] == CITIES
     with pytest.warns(DroppedRowsWarning, match=r"Left out 2 of 60 rows .* \(2 in 'city'\)"):
@@ -129,8 +134,11 @@ def test_refusals(tmp_path):
         read_moments(table, "y", categories={"town": ["Paris"]})
     with pytest.raises(ValueError, match="different texts"):
         read_moments(table, "y", categories={"city": ["Oslo", "Oslo"]})
-    with pytest.raises(TypeError, match="'size' has categories, but holds values of type double"):
+    with pytest.raises(ValueError, match=r"'size' holds '.*' in row 0 .*none of its 1 categories"):
         read_moments(table, "y", categories={"size": ["1"], "sex": ["f", "m"], "city": CITIES})
+    lists = pa.table({"tags": [["a"], ["b"]], "y": [1.0, 2.0]})
+    with pytest.raises(TypeError, match="'tags' has categories, but holds values of type list"):
+        read_moments(lists, "y", categories={"tags": ["a", "b"]})
     with pytest.raises(ValueError, match="can only be a feature"):
         read_moments(table, "y", categories={"y": ["1"]})
     clash = table.append_column("sex=m", table["size"])
@@ -145,6 +153,56 @@ def test_refusals(tmp_path):
         read_categories(table, ["town"])
 
 
+SOME_DATES = {
+    "days": ["2016-07-01", "2016-07-02"],
+    "minutes": ["2016-07-01 10:30", "2016-07-02 11:00"],
+    "zones": ["2016-07-01T10:30:00Z", "2016-07-02T10:30:00Z"],
+    "times": ["10:30", "11:30"],
+}
+
+
+@pytest.mark.parametrize("texts", SOME_DATES.values(), ids=SOME_DATES)
+def test_dates_as_text_are_refused_as_in_csv_files(texts, tmp_path):
+    table = pa.table({"day": texts * 5, "size": range(10), "y": range(10)})
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    with pytest.raises(TypeError, match=r"'day' .*holds dates or times"):
+        read_moments(tmp_path / "t.csv", "y", categories=read_categories(tmp_path / "t.csv"))
+    for kind in ("parquet", "feather", "pandas", "arrow"):
+        with pytest.raises(TypeError, match=r"'day' .*holds dates or times"):
+            read_categories(of_kind(table, kind, tmp_path))
+    # Unless they are said to be categories.
+    for kind in ("csv", "arrow"):
+        found = read_categories(of_kind(table, kind, tmp_path), codes=["day"])
+        assert found == {"day": texts}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_codes_are_categories(kind, tmp_path):
+    """Whole numbers, dates, truth values, and numbers with gaps that pandas made doubles."""
+    zone = np.random.default_rng(1).choice([9, 10, 11], 60, p=[0.5, 0.2, 0.3])
+    table = make().append_column("zone", pa.array(zone))
+    table = table.append_column("year", pa.array([2000.0, 2001.0, 2000.0] * 20))
+    table = table.append_column("new", pa.array([True, False, False] * 20))
+    source = of_kind(table, kind, tmp_path)
+    codes = ["zone", "year", "new"]
+    categories = read_categories(source, ["city", "size"], codes=codes)
+    assert categories["zone"] == ["9", "10", "11"] and list(categories) == ["city", *codes]
+    assert categories["year"] == ["2000", "2001"] and categories["new"] == ["false", "true"]
+    moments = read_moments(source, "y", features=["zone", "size"], categories=categories)
+    assert moments.feature_names == ("zone=10", "zone=11", "size")
+    np.testing.assert_allclose(moments.mean_x[:2], [np.mean(zone == 10), np.mean(zone == 11)])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
+def test_missing_values_as_a_category(kind, tmp_path):
+    source = of_kind_without_two_cities(kind, tmp_path)
+    categories = read_categories(source, missing=True)
+    assert categories == {"city": ["Rome", "(missing)", "Oslo", "São Paulo"], "sex": ["f", "m"]}
+    moments = read_moments(source, "y", categories=categories)
+    assert moments.n_samples == 60 and moments.feature_names[0] == "city=(missing)"
+    assert moments.mean_x[0] == pytest.approx(2 / 60)
+
+
 def test_categories_of_csv_files_are_texts_whatever_they_look_like(tmp_path):
     parts = [["a", "b", "02", "a"], ["2", "2", "02", "2"], ["", "NA", "", ""]]
     for i, grades in enumerate(parts):
@@ -155,7 +213,9 @@ def test_categories_of_csv_files_are_texts_whatever_they_look_like(tmp_path):
         files = [tmp_path / f"{i}.csv" for i in order]
         categories = {"grade": ["2", "02", "a", "b"]}
         if order[0] == 0:
-            assert read_categories([*files, files[0]])["grade"] == ["a", "02", "2", "b"]
+            again = tmp_path / "again.csv"
+            again.write_bytes(files[0].read_bytes())
+            assert read_categories([*files, again])["grade"] == ["a", "02", "2", "b"]
         with pytest.warns(DroppedRowsWarning, match="Left out 4 of 12 rows"):
             moments = read_moments(files, "y", categories=categories, drop_missing=True)
         assert moments.feature_names == ("grade=02", "grade=a", "grade=b")

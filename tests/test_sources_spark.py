@@ -5,7 +5,14 @@ import sys
 import numpy as np
 import pytest
 
-from source_data import FEATURES, assert_moments, expected, make_table
+from source_data import (
+    FEATURES,
+    assert_moments,
+    assert_no_digit_lost,
+    expected,
+    far_away,
+    make_table,
+)
 from sparsestep import SparseStep, read_moments
 from sparsestep.sources import DroppedRowsWarning
 from sparsestep.sources.folds import fold_numbers
@@ -55,6 +62,12 @@ def frame(spark, table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("spark")
     pq.write_table(table, folder / "all.parquet")
     return spark.read.parquet(str(folder)).coalesce(1)
+
+
+def test_partitions_of_a_table_far_from_zero_lose_no_digit(spark):
+    near, far = far_away()
+    rows = spark.createDataFrame(far.to_pandas()).repartitionByRange(6, "a")
+    assert_no_digit_lost(near, read_moments(rows, "y"))
 
 
 def test_moments_weights_and_folds(frame, table):

@@ -14,7 +14,7 @@ from scipy.linalg import lapack
 from sparsestep.equations import negligible
 from sparsestep.moments import Moments
 
-__all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
+__all__ = ["Collinearity", "LostDigitsWarning", "collinearity", "lost_digits"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -24,6 +24,14 @@ _EPS = float(np.finfo(np.float64).eps)
 _BAD = 1e-6
 # A column has a part in a combination that is nil if its weight there is above this.
 _PART = 1e-6
+
+
+def lost_digits(condition_number: float, digits: int, advice: str, which: str = "kept") -> str:
+    """What nearly collinear columns have cost, as a sentence."""
+    return (
+        f"The columns {which} are nearly collinear (condition number {condition_number:.1e}), so "
+        f"that about {digits} digits of the coefficients are right; {advice}"
+    )
 
 
 class LostDigitsWarning(UserWarning):
@@ -40,10 +48,7 @@ class LostDigitsWarning(UserWarning):
     def __init__(self, condition_number: float, error: float, advice: str) -> None:
         self.condition_number = condition_number
         self.digits = max(int(-np.log10(max(error, _EPS))), 0)
-        super().__init__(
-            f"The columns kept are nearly collinear (condition number {condition_number:.1e}), so "
-            f"that about {self.digits} digits of the coefficients are right; {advice}"
-        )
+        super().__init__(lost_digits(condition_number, self.digits, advice))
 
     def __reduce__(self) -> tuple[type, tuple[float, float, str]]:
         """Rebuild from the arguments, not from the message."""
@@ -103,11 +108,16 @@ class Collinearity:
             diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
         return np.asarray(diagonal / self.length / self.length)
 
-    def warn(self, error: float, advice: str, stacklevel: int) -> None:
-        """Say so if an error has left fewer than six digits."""
-        if error > _BAD:
-            lost = LostDigitsWarning(self.condition_number, error, advice)
+    def lost(self, error: float, advice: str) -> LostDigitsWarning | None:
+        """What to say if an error has left fewer than six digits."""
+        return LostDigitsWarning(self.condition_number, error, advice) if error > _BAD else None
+
+    def warn(self, error: float, advice: str, stacklevel: int) -> LostDigitsWarning | None:
+        """Say so if an error has left fewer than six digits; and what was said."""
+        lost = self.lost(error, advice)
+        if lost is not None:
             warnings.warn(lost, stacklevel=stacklevel + 1)
+        return lost
 
 
 def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 # Alphas beyond this many times the sum of squares of the target, or below its inverse, are clipped.
 _FARTHEST = 1e60
-# Columns whose squared correlation is as near to 1 as the rounding of the moments are copies.
+# Columns whose |correlation| is as near to 1 as the rounding of the moments are copies.
 _COPY = 1e-13
 # A column of unit length that keeps this much beside those before it depends on none of them.
 _CLEARLY = 1e-4

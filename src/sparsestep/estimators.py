@@ -1,7 +1,9 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from time import monotonic
 from typing import Any, Self
@@ -27,6 +29,7 @@ from sparsestep.fitted import (
 )
 from sparsestep.fitting import Settings
 from sparsestep.moments import Moments
+from sparsestep.notes import FarRowsWarning
 from sparsestep.path import Path, fit_path
 from sparsestep.schedule import Schedule
 from sparsestep.selection import CRITERIA
@@ -51,11 +54,15 @@ from sparsestep.validation import (
     weights,
     whole_number,
 )
-from sparsestep.words import cross_validation
+from sparsestep.words import cross_validation, made_up_names
 
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
 Array = NDArray[np.float64]
+
+# A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
+# to do about that.
+_underflow_ignored = partial(np.errstate, under="ignore")
 
 # Of a long fit, if `verbose`.
 _SECONDS_BETWEEN_LINES = 2.0
@@ -81,7 +88,7 @@ _SETTINGS = """fit_intercept : bool, default=True
     polish : {None, "swap"}, default=None
         "swap" adds, drops and swaps variables after the fit while the exact objective
         ``||y - Xb||^2 + alpha * (number kept)`` falls; it takes two to fifteen times as long
-        as all fits together. None is the paper's method.
+        as all fits together. None is the paper's method. On a path of sizes it swaps only.
     solver : {"auto", "reference"}, default="auto"
         "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude
         slower."""
@@ -153,7 +160,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         X, y, weight = self._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=self._names())
         moments = moments._labelled(targets)
-        self._show(self._chosen(moments, Table(X, y, weight, None)))
+        with _underflow_ignored():
+            self._show(self._chosen(moments, Table(X, y, weight, None)))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -168,7 +176,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self
         """
         self._adopt(moments)
-        self._show(self._chosen(moments))
+        with _underflow_ignored():
+            self._show(self._chosen(moments))
         return self
 
     def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
@@ -181,17 +190,27 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            A Dask array or frame gives a Dask collection, computed when it is asked for.
+            A Dask array or frame gives a Dask collection, computed when it is asked for. If columns
+            of text were encoded by `read_moments` or ``sparsestep fit --one-hot``, a frame may hold
+            the texts instead.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+        Warns
+        -----
+        FarRowsWarning
+            If rows lie far outside those fitted.
         """
         check_is_fitted(self)
         if is_dask(X):
             several = np.ndim(self.coef_) == 2
             return dask_predict(self, X, self._fitted.target_names if several else None)
         X = self._rows(X)
+        far = self._fitted.far_rows(X, self._all_names())
+        if far.rows:
+            warnings.warn(FarRowsWarning(far.text(), far.rows), stacklevel=2)
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
     def summary(self, *, level: float = 0.95, target: int | str = 0) -> Summary:
@@ -254,7 +273,12 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return X, y, weights(sample_weight, X)
 
     def _rows(self, X: Any) -> Any:
-        """New rows checked against those of `fit`."""
+        """New rows checked against those of `fit`, columns of text encoded as there."""
+        texts = self._fitted.one_hot
+        if texts and not texts.keys().isdisjoint(target_names(X) or ()):
+            from sparsestep.sources.predictions import encoded_table
+
+            X = encoded_table(X, texts, self._all_names())
         table, names = as_table(X)
         require_no_dates(table)
         fitted = getattr(self, "feature_names_in_", None)
@@ -296,7 +320,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
     def _all_names(self) -> list[str]:
         """Names of the columns, made up if they had none."""
-        return self._names() or [f"x{j}" for j in range(self.n_features_in_)]
+        return self._names() or made_up_names(self.n_features_in_)
 
     def _settings(self, n_jobs: Any = None) -> Settings:
         """The parameters, checked."""
@@ -375,7 +399,9 @@ class SparseStep(_SparseStepBase):
     alpha : float, default=1.0
         {alpha_units}
     n_nonzero : int, default=None
-        If given, alpha is searched for so that exactly so many variables are kept.
+        If given, the best-fitting model found of exactly so many variables, by swaps from that of
+        an alpha which keeps as many (or nearly as many), and from forward selection. `alpha_` is
+        that alpha; `alpha` and `polish` do not matter then.
     {settings}
 
     Attributes
@@ -640,9 +666,12 @@ class SparseStepCV(_SparseStepBase):
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
         if self.verbose:
             settings = replace(settings, watch=_now_and_then(self._say))
-        self._show(
-            by_validation(whole, train, valid, how, alphas, self.rule, settings, self._say, rows)
-        )
+        with _underflow_ignored():
+            self._show(
+                by_validation(
+                    whole, train, valid, how, alphas, self.rule, settings, self._say, rows
+                )
+            )
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -799,6 +828,7 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
+    rows = None
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
@@ -812,14 +842,19 @@ def sparsestep_path(
     else:
         X, y, weight = model._validated(X, y, sample_weight)
         moments = Moments.from_data(X, y, weight, feature_names=model._names())
+        rows = Table(X, y, weight, None)
     if not model._flat_y and np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
-    fits, missing = fit_path(moments, wanted, model._settings())
-    path = Path.of(moments, fits, missing_sizes=missing)
-    fullest = path.coefs[:, np.argmax(path.n_nonzero)]
-    known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
-    known.warn(known.error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
+    settings = model._settings()
+    with _underflow_ignored():
+        fits, missing = fit_path(moments, wanted, settings)
+        path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
+        path, error = path._refined(rows, 0, moments, settings)
+        fullest = path.coefs[:, np.argmax(path.n_nonzero)]
+        known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
+    error = known.error if error is None else error
+    known.warn(error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
     return path

@@ -5,17 +5,20 @@ files hold them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.collinearity import collinearity
 from sparsestep.fingerprint import Fingerprint
-from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size
+from sparsestep.fitting import Fits, Settings, fit_alphas, fit_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.path import Path, alphas_of, fit_path, nearest_sizes
+from sparsestep.notes import AtTheEnd, FarRows, LostDigits, Note, beyond_the_end, notes_of
+from sparsestep.path import Path, alphas_of, fit_path
 from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
 from sparsestep.summary import Summary
@@ -28,13 +31,11 @@ __all__ = [
     "Fitted",
     "Splits",
     "TargetModel",
-    "beyond_the_end",
     "by_alpha",
     "by_criterion",
     "by_folds",
     "by_size",
     "by_validation",
-    "stricter",
     "without_each",
 ]
 
@@ -72,6 +73,8 @@ class CVResult:
         Of a single fold there is no standard error: NaN.
     alpha_min, alpha_1se : float
         The alphas of the two rules; of a single fold they are the same.
+    of_choice : float
+        The error of the first rule, its choice of alpha included; of a single fold NaN.
     splits : Splits
     """
 
@@ -80,6 +83,7 @@ class CVResult:
     se: Array
     alpha_min: float
     alpha_1se: float
+    of_choice: float
     splits: Splits
 
 
@@ -124,24 +128,41 @@ class TargetModel:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The models of all targets, and what to remember of their data."""
+    """The models of all targets, what to remember of their data, and what to know of both.
+
+    Attributes
+    ----------
+    targets : tuple of TargetModel
+    target_names : tuple of str
+    fingerprint : Fingerprint
+    n_iter : int
+    fit_intercept : bool
+    notes : tuple of Note
+    one_hot : dict of str to (list of str, list of str)
+        Columns of text behind the features: their categories, and the names of the features that
+        are indicators of the last of these.
+    """
 
     targets: tuple[TargetModel, ...]
     target_names: tuple[str, ...]
     fingerprint: Fingerprint
     n_iter: int
     fit_intercept: bool
+    notes: tuple[Note, ...]
+    one_hot: dict[str, tuple[list[str], list[str]]]
 
-    @property
-    def weights_note(self) -> str:
-        """What to know of weights that do not add up to about the number of rows; else empty."""
-        n, total = self.fingerprint.n_samples, self.fingerprint.weight_sum
-        if n / 2 < total < 2 * n:
-            return ""
-        return (
-            f"The weights of the {n} rows add up to {total:.5g}, and a weight of k counts as k "
-            "copies of a row; if weights are no counts, give w * n / w.sum() instead."
+    def far_rows(self, X: Any, names: Sequence[str]) -> FarRows:
+        """How many rows are far outside those fitted, in a column that a model keeps."""
+        known = self.fingerprint
+        columns = np.flatnonzero(~np.isnan(known.reach))
+        far = FarRows(
+            known.mean_x[columns],
+            known.deviation_x[columns],
+            known.reach[columns],
+            [names[int(j)] for j in columns],
         )
+        far.add((X.tocsr() if sp.issparse(X) else X)[:, columns])
+        return far
 
     def target_index(self, target: int | str) -> int:
         """Which target a number or a name stands for."""
@@ -163,19 +184,20 @@ class Fitted:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
         which = self.target_index(target)
         model = self.targets[which]
-        low, high = t_interval(model.coef, model.standard_error, model.free, level)
         kept = np.flatnonzero(model.coef)
-        effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
+        with np.errstate(over="ignore"):
+            low, high = t_interval(model.coef, model.standard_error, model.free, level)
+            effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
         kept = kept[np.argsort(-effect, kind="stable")]
         r2 = "R2" if self.fit_intercept else "R2 about zero"
         n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
         rows = f"{n} rows" + (f" of weight {weight:.9g} in all" if weight != n else "")
         facts = {
-            **({"target": self.target_names[which]} if len(self.targets) > 1 else {}),
+            **({"target": self._called(which)} if len(self.targets) > 1 else {}),
             "variables kept": f"{len(kept)} of {len(model.coef)}",
             "alpha": f"{model.alpha:.5g} ({model.how})",
             **model.facts,
-            r2: f"{model.r2:.4f} on {rows}",
+            r2: f"{model.r2:z.4f} on {rows}",
             "intercept": f"{model.intercept:.5g}",
         }
         if len(kept) and model.free <= 0:
@@ -190,8 +212,16 @@ class Fitted:
             low[kept],
             high[kept],
             level,
-            self.weights_note,
+            [
+                note.text(names, self.target_names)
+                for note in self.notes
+                if getattr(note, "target", which) == which
+            ],
         )
+
+    def _called(self, which: int) -> str:
+        """The name of one of several targets, and that there are others."""
+        return f"{self.target_names[which]} ({which + 1} of {len(self.targets)}; target= chooses)"
 
 
 def by_alpha(
@@ -202,10 +232,10 @@ def by_alpha(
     Here and below the last digits come from the rows of `moments`, if these are given.
     """
     fits = fit_alphas([moments], alpha, settings)[0]
-    models = []
+    found = _Found(moments, settings, rows)
     for t in range(np.size(moments.mean_y)):
-        models.append(_model(moments, t, _point(fits, t, 0), "given", settings, rows))
-    return _fitted(moments, models, fits.n_iter, settings)
+        found.add(t, _point(fits, t, 0), "given")
+    return found.fitted(fits.n_iter)
 
 
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
@@ -214,22 +244,21 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         raise ValueError(
             f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
         )
-    models, n_iter = [], 0
+    # After the swaps the model is least squares, as after polishing.
+    found, n_iter = _Found(moments, replace(settings, polish="swap"), rows), 0
     for t in range(np.size(moments.mean_y)):
-        fits, _ = fit_every_size(moments.target(t), settings, only=size)
-        sizes = fits.n_nonzero[0]
-        index = np.flatnonzero(sizes == size)
-        if not len(index):
+        fits = fit_size(moments.target(t), size, settings)
+        nearest = int(fits.n_nonzero[0, 0])
+        if nearest != size:
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
-                f"No alpha was found that keeps exactly n_nonzero={variables(size)}{of_target}; "
-                f"{nearest_sizes(size, sizes)}: change n_nonzero."
+                f"No model of exactly n_nonzero={variables(size)}{of_target} was found; "
+                f"the nearest has {nearest}: change n_nonzero."
             )
-        point = _point(fits, 0, int(index[0]))
-        models.append(_model(moments, t, point, f"{variables(size)} asked for", settings, rows))
+        found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
         n_iter = max(n_iter, fits.n_iter)
-    return _fitted(moments, models, n_iter, settings)
+    return found.fitted(n_iter)
 
 
 def by_folds(
@@ -278,23 +307,24 @@ def by_validation(
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
     fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
-    models = []
+    found = _Found(whole, settings, rows)
     for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
-        path = Path.of(whole, fits, t)
+        path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)
         best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
         index = best if rule == "min" else sparse
         mean, se = errors.mean, errors.se
         ends = float(path.alphas[best]), float(path.alphas[sparse])
-        cv = CVResult(errors.mse, mean, se, *ends, splits)
-        how, spread = f"{splits.scheme}, {rule}", f" +- {se[index]:.4g}"
+        cv = CVResult(errors.mse, mean, se, *ends, errors.of_choice(), splits)
+        how, error = f"{splits.scheme}, {rule}", f"{mean[index]:.5g} +- {se[index]:.4g}"
         if len(valid) == 1:
-            how, spread = splits.scheme, ""
-        facts = {"CV error": f"{mean[index]:.5g}{spread}"}
-        facts["CV error"] += _hint(path, index, alphas, whole.n_samples)
+            how, error = splits.scheme, f"{mean[index]:.5g} without the choice of alpha"
+        elif rule == "min":
+            error += f"; {cv.of_choice:.5g} with the choice of alpha"
         point = _point(fits, t, index)
-        models.append(_model(whole, t, point, how, settings, rows, facts, path, index, cv=cv))
+        found.at_the_end(t, path, index, automatic=isinstance(alphas, int))
+        found.add(t, point, how, {"CV error": error}, path, index, cv=cv)
         say(f"alpha {point[2]:.5g} keeps {variables(int(np.count_nonzero(point[0])))}")
-    return _fitted(whole, models, fits.n_iter, settings)
+    return found.fitted(fits.n_iter)
 
 
 def by_criterion(
@@ -306,55 +336,16 @@ def by_criterion(
 ) -> Fitted:
     """The model of the smallest information criterion."""
     fits, _ = fit_path(moments, alphas, settings)
-    models = []
+    found = _Found(moments, settings, rows)
     for t in range(np.size(moments.mean_y)):
-        path = Path.of(moments, fits, t)
+        path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
         values = path.criterion(criterion)
         index = least_criterion(values)
         name = criterion.upper()
-        hint = _hint(path, index, alphas, moments.n_samples, criterion)
-        facts = {name: f"{values[index]:.1f}{hint}"}
-        point = _point(fits, t, index)
-        models.append(
-            _model(moments, t, point, name, settings, rows, facts, path, index, criterion=values)
-        )
-    return _fitted(moments, models, fits.n_iter, settings)
-
-
-def beyond_the_end(path: Path, index: int, n_samples: int, *, automatic: bool) -> str:
-    """Where a better alpha may be, if the chosen one is at an end of the path: larger, smaller.
-
-    The ends of an `automatic` grid are the null and the full model, and nothing is beyond them; but
-    with more columns than rows it ends at half as many variables as rows.
-    """
-    m, n_alphas = path.coefs.shape
-    if n_alphas < 2:
-        return ""
-    if index == 0 and path.n_nonzero[0] > 0 and not automatic:
-        return "larger"
-    if automatic and m <= n_samples:
-        return ""
-    # Of alphas that keep the same variables the largest is chosen, and the others are no way on.
-    at_the_end = np.all(path.n_nonzero[index:] == path.n_nonzero[-1])
-    return "smaller" if at_the_end and 0 < path.n_nonzero[-1] < m else ""
-
-
-def stricter(criterion: str) -> str:
-    """What to use where a criterion would keep ever more of more columns than rows."""
-    return ("" if criterion == "ebic" else "criterion='ebic' or ") + "cross-validation"
-
-
-def _hint(
-    path: Path, index: int, alphas: int | Array, n_samples: int, criterion: str | None = None
-) -> str:
-    """A warning if the choice is at an end of the alphas and may want to go further."""
-    where = beyond_the_end(path, index, n_samples, automatic=isinstance(alphas, int))
-    if not where:
-        return ""
-    advice = f"{where} ones"
-    if criterion is not None and where == "smaller" and len(path.coefs) > n_samples:
-        advice = stricter(criterion)
-    return f" (at the end of alphas: try {advice})"
+        facts = {name: f"{values[index]:.1f}"}
+        found.at_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
+        found.add(t, _point(fits, t, index), name, facts, path, index, criterion=values)
+    return found.fitted(fits.n_iter)
 
 
 def _point(fits: Fits, target: int, index: int) -> Point:
@@ -366,50 +357,87 @@ def _point(fits: Fits, target: int, index: int) -> Point:
     )
 
 
-def _model(
-    moments: Moments,
-    target: int,
-    point: Point,
-    how: str,
-    settings: Settings,
-    rows: Table | None,
-    facts: dict[str, str] | None = None,
-    path: Path | None = None,
-    index: int | None = None,
-    *,
-    cv: CVResult | None = None,
-    criterion: Array | None = None,
-) -> TargetModel:
-    """The model of one target, with its standard errors and R2."""
-    coef, intercept, alpha = point
-    one = moments.target(target)
-    known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
-    error, advice = known.error, "drop some of them, or fit the rows in memory."
-    if rows is not None:
-        coef, intercept, error = refine(rows, target, one, point, known, settings)
-        advice = "drop some of them, or combine them."
-    # Four calls from here to whoever called `fit`.
-    known.warn(error, advice, stacklevel=5)
-    errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
-    total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
-    rss = float(one.rss(coef, intercept))
-    r2 = 1.0 - rss / total if total > 0 else np.nan
-    return TargetModel(
-        coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv, criterion
-    )
+class _Found:
+    """The models of each target, one after the other, and what there is to note of them."""
+
+    def __init__(self, moments: Moments, settings: Settings, rows: Table | None) -> None:
+        self._moments, self._settings, self._rows = moments, settings, rows
+        self._models: list[TargetModel] = []
+        self._notes: list[Note] = []
+
+    def at_the_end(
+        self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
+    ) -> None:
+        """Note if the choice is at an end of the alphas and may want to go further."""
+        m, n = len(path.coefs), self._moments.n_samples
+        beyond = beyond_the_end(path.n_nonzero, m, index, n, automatic=automatic)
+        if beyond:
+            ever_more = criterion if beyond == "smaller" and m > n else None
+            self._notes.append(AtTheEnd(target, beyond, ever_more, n))
+
+    def add(
+        self,
+        target: int,
+        point: Point,
+        how: str,
+        facts: dict[str, str] | None = None,
+        path: Path | None = None,
+        index: int | None = None,
+        *,
+        cv: CVResult | None = None,
+        criterion: Array | None = None,
+    ) -> None:
+        """The model of one target, with its standard errors and R2."""
+        settings, rows = self._settings, self._rows
+        coef, intercept, alpha = point
+        one = self._moments.target(target)
+        known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
+        error, advice = known.error, "drop some of them, or fit the rows in memory."
+        if rows is not None:
+            coef, intercept, error = refine(rows, target, one, point, known, settings)
+            advice = "drop some of them, or combine them."
+        # Four calls from here to whoever called `fit`.
+        lost = known.warn(error, advice, stacklevel=5)
+        if lost is not None:
+            self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
+        errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
+        total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
+        rss = float(one.rss(coef, intercept))
+        r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
+        self._models.append(
+            TargetModel(
+                *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),
+                criterion,
+            )
+        )
+
+    def fitted(self, n_iter: int) -> Fitted:
+        """All models, the fingerprint of their data, and the notes on both."""
+        moments = self._moments
+        kept = [np.flatnonzero(model.coef) for model in self._models]
+        of_any = np.unique(np.concatenate(kept))
+        fingerprint = Fingerprint.of(moments, of_any, self._rows)
+        names = moments.feature_names or ()
+        return Fitted(
+            tuple(self._models),
+            _target_names(moments),
+            fingerprint,
+            n_iter,
+            self._settings.fit_intercept,
+            (*self._notes, *notes_of(fingerprint, kept, names)),
+            _one_hot(moments),
+        )
 
 
-def _fitted(
-    moments: Moments, models: Sequence[TargetModel], n_iter: int, settings: Settings
-) -> Fitted:
-    """All models, and the fingerprint of their data."""
-    return Fitted(
-        tuple(models),
-        _target_names(moments),
-        Fingerprint.of(moments),
-        n_iter,
-        settings.fit_intercept,
-    )
+def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
+    """Columns of text behind the features."""
+    if not moments.categories:
+        return {}
+    from sparsestep.sources.one_hot import indicators
+
+    return {
+        name: (list(known), indicators(name, known)) for name, known in moments.categories.items()
+    }
 
 
 def _target_names(moments: Moments) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,15 @@ from sparsestep.threads import one_blas_thread
 from sparsestep.ties import best_fitting
 from sparsestep.wide import solve_wide
 
-__all__ = ["Fits", "Settings", "fit_alphas", "fit_every_size", "fit_grid"]
+__all__ = [
+    "Fits",
+    "Settings",
+    "fit_alphas",
+    "fit_every_size",
+    "fit_grid",
+    "fit_size",
+    "literal_steps",
+]
 
 Array = NDArray[np.float64]
 
@@ -213,6 +222,14 @@ def _row_equations(
     return equations
 
 
+def _any_equations(
+    units: Units, moments: Moments, alphas: Array, settings: Settings
+) -> NormalEquations | RowEquations:
+    """The equations of any moments."""
+    make = _row_equations if moments.is_thin else _equations
+    return make(units, moments, alphas, settings)
+
+
 def _factor(settings: Settings, m: int) -> Array:
     """The penalty factors, 1 where none were given."""
     return np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
@@ -220,9 +237,14 @@ def _factor(settings: Settings, m: int) -> Array:
 
 # Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
 @np.errstate(over="ignore")
-def _literally(equations: NormalEquations | RowEquations, settings: Settings) -> Array:
+def _literally(
+    equations: NormalEquations | RowEquations,
+    settings: Settings,
+    callback: Callable[[float, Array], object] | None = None,
+) -> Array:
     """The literal loop for each target and alpha."""
-    how = {"penalty_factor": settings.penalty_factor, **vars(settings.schedule)}
+    how: dict[str, Any] = {"penalty_factor": settings.penalty_factor, "callback": callback}
+    how |= vars(settings.schedule)
 
     def fit(t: int, alpha: float) -> Array:
         if isinstance(equations, RowEquations):
@@ -233,6 +255,21 @@ def _literally(equations: NormalEquations | RowEquations, settings: Settings) ->
     return np.array(coefs).reshape(*equations.alphas.shape, -1)
 
 
+# Several threads wait for each other longer than the steps take.
+@one_blas_thread()
+def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[Array, Array]:
+    """The gammas of the literal loop, and the coefficients after each, (m, n_gammas).
+
+    For one target, in the units and on the columns of a fit: what may not enter stays zero.
+    """
+    units, alphas = _units(moments, settings), np.array([alpha])
+    equations = _any_equations(units, moments, alphas, settings)
+    # The last step at each gamma overwrites those before it.
+    steps: dict[float, Array] = {}
+    final = _literally(equations, settings, steps.__setitem__)[0, 0]
+    return np.array(list(steps)), np.column_stack([*list(steps.values())[:-1], final])
+
+
 # On matrices as small as these a second thread of linear algebra costs more than it saves.
 @one_blas_thread()
 def _polished(
@@ -240,10 +277,12 @@ def _polished(
     coefs: Array,
     settings: Settings,
     told: Callable[[int], None],
+    sizes: Sequence[int] | None = None,
 ) -> Array:
     """Each model after add, drop and swap, in units in which columns and ``X'y`` are of size 1.
 
-    Squares of the numbers as given may be beyond the range of floats.
+    Squares of the numbers as given may be beyond the range of floats. With `sizes`, see
+    `polish_path`.
     """
     length = np.sqrt(equations.diag)
     length[length == 0] = 1.0
@@ -261,7 +300,7 @@ def _polished(
             prices = (equations.alphas[t] / size / size)[:, np.newaxis] * finite
         prices[:, np.isinf(factor)] = np.inf
         units = size / length
-        out[t] = polish_path(S, q / size, prices, coefs[t] / units) * units
+        out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes) * units
         told(len(prices))
     return out
 
@@ -288,13 +327,15 @@ def fit_every_size(
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
     For one target. Variables without a penalty count, though there is no choice about them. If
-    `only` one size is asked for, others are found by chance.
+    `only` one size is asked for, others are found by chance. To polish is to swap at each size: the
+    exact objective has fewer sizes than the loop along alpha.
     """
     scale = _Scale.of(moments, settings, only)
+    plain = replace(settings, polish=None)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        rounds.append(fit_alphas([moments], alphas, settings)[0])
+        rounds.append(fit_alphas([moments], alphas, plain)[0])
         return rounds[-1].n_nonzero - scale.always
 
     _, missing = every_size(
@@ -320,7 +361,30 @@ def fit_every_size(
         more = np.flatnonzero(kept > scale.always)
         best[0] = by_alpha[more[0] - 1 if len(more) else 0]
     best = best[np.argsort(-found.alphas[0, best], kind="stable")]
-    return found.take(best), [size + scale.always for size in missing]
+    found = found.take(best)
+    if settings.polish is not None:
+        found = _swapped(moments, found, found.n_nonzero[0].tolist(), settings)
+    return found, [size + scale.always for size in missing]
+
+
+def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
+    """The best fitting model found with so many variables, for one target; or with nearly so many.
+
+    The search starts from the loop's model of that size, or of the nearest size that it has, whose
+    alpha is returned.
+    """
+    fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
+    nearest = np.argmin(np.abs(fits.n_nonzero[0] - size), keepdims=True)
+    return _swapped(moments, fits.take(nearest), [size], settings)
+
+
+def _swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
+    """Models of these sizes, one for each alpha, that no swap of two variables improves."""
+    units = _units(moments, settings)
+    equations = _any_equations(units, moments, fits.alphas, settings)
+    coefs = fits.coefs * units.scale_x / units.scale_y[:, np.newaxis, np.newaxis]
+    coefs = _polished(equations, coefs, settings, lambda count: None, sizes)
+    return Fits(fits.alphas, *units.back(coefs), fits.n_iter)
 
 
 @dataclass(frozen=True)
@@ -352,11 +416,7 @@ class _Scale:
     @classmethod
     def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
         units = _units(moments, settings)
-        equations: NormalEquations | RowEquations
-        if moments.is_thin:
-            equations = _row_equations(units, moments, np.ones(1), settings)
-        else:
-            equations = _equations(units, moments, np.ones(1), settings)
+        equations = _any_equations(units, moments, np.ones(1), settings)
         size = equations.diag
         factor = _factor(settings, len(size))
         always = int(np.count_nonzero((size > 0) & (factor == 0)))

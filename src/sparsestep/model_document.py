@@ -19,6 +19,9 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
 from typing import is_typeddict as is_schema
 
+from sparsestep.notes import NOTES
+from sparsestep.words import made_up_names
+
 __all__ = [
     "FORMAT",
     "SCHEMA",
@@ -29,12 +32,12 @@ __all__ = [
     "Document",
     "Kind",
     "ModelFileError",
+    "NoteTable",
     "OneHot",
     "Pair",
     "PathTable",
     "Question",
     "Target",
-    "Warned",
     "check",
     "checksum",
     "sealed",
@@ -45,9 +48,6 @@ SCHEMA = 1
 
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
 CriterionName = Literal["aic", "bic", "ebic", "gic"]
-Reason = Literal[
-    "alpha at the end", "nothing kept", "collinear", "constant", "rows dropped", "weights"
-]
 
 
 class ModelFileError(ValueError):
@@ -79,7 +79,7 @@ class Question(TypedDict):
 
     source: str | None
     target: list[str]  # one name for each target
-    features: list[str]  # m names, made up as x0, x1 ... where the data had none
+    features: list[str]  # m names; `made_up_names` where the data had none
     named: bool  # whether the data had names
     weight: str | None
     one_hot: list[OneHot]
@@ -106,8 +106,13 @@ class Data(TypedDict):
     deviation: list[float]  # m
     target_mean: list[float]  # one for each target
     target_deviation: list[float]
+    # The next two have m entries; null where it is not known, as of columns that are not kept.
+    effective_rows: list[float | None]  # on which a column's sum of squares rests
+    reach: list[float | None]  # deviations from the mean at which a value is far outside
+    copies: list[int]  # of earlier columns, ascending
     n_collinear: int | None  # pairs, the most correlated of which follow; null: not looked for
     collinear: list[Pair]
+    row_numbers: list[int]  # columns that number the rows, by their values
 
 
 class PathTable(TypedDict):
@@ -120,6 +125,7 @@ class PathTable(TypedDict):
     n_nonzero: list[int]
     rss: list[float]
     missing_sizes: list[int]
+    by_size: bool  # whether the alphas are those of sizes
 
 
 class CVTable(TypedDict):
@@ -130,6 +136,7 @@ class CVTable(TypedDict):
     se: list[float | None]  # null with a single fold
     alpha_min: float
     alpha_1se: float
+    of_choice: float | None  # the error with the choice of alpha; null with a single fold
 
 
 class CriterionTable(TypedDict):
@@ -161,11 +168,11 @@ class Target(TypedDict):
     criterion: CriterionTable | None
 
 
-class Warned(TypedDict):
+class NoteTable(TypedDict):
     """What a reader of the model should know."""
 
-    kind: Reason
-    text: str
+    kind: str  # one of those in `notes`
+    facts: dict[str, Any]  # the fields of that kind
 
 
 class Document(TypedDict):
@@ -181,7 +188,7 @@ class Document(TypedDict):
     flat: bool  # whether y had one dimension
     n_iter: int
     targets: list[Target]
-    warnings: list[Warned]
+    notes: list[NoteTable]
     checksum: str  # SHA-256 of the rest
 
 
@@ -271,8 +278,17 @@ def _checked(value: Any) -> Document:
     _conform(value, Document, "")
     document = cast(Document, value)
     _conform(document["settings"], _SETTINGS[document["estimator"]], "settings")
+    for i, note in enumerate(document["notes"]):
+        if note["kind"] not in NOTES:
+            raise _Wrong(f"notes[{i}].kind is {_shown(note['kind'])}")
+        _conform_fields(note["facts"], _facts(note["kind"]), f"notes[{i}].facts")
     _check_lengths(document)
     return document
+
+
+def _facts(kind: str) -> dict[str, Any]:
+    """The fields of a kind of note, and their types."""
+    return {name: hint for name, hint in get_type_hints(NOTES[kind]).items() if name != "kind"}
 
 
 # -- types -----------------------------------------------------------------------------------
@@ -338,6 +354,8 @@ def _fits(value: Any, kind: Any) -> bool:
         return kind is bool
     if kind is float:
         return isinstance(value, int | float) and _finite(value)
+    if kind is int:
+        return isinstance(value, int) and abs(value) < 2**63
     return isinstance(kind, type) and isinstance(value, kind)
 
 
@@ -379,19 +397,28 @@ def _check_lengths(document: Document) -> None:
     m, k = len(question["features"]), len(question["target"])
     if not m or not k:
         raise _Wrong("it has no features, or no target")
-    _lengths("data", data, ("mean", "deviation"), m)
+    if not question["named"] and question["features"] != made_up_names(m):
+        raise _Wrong("question.named is false, but question.features has names")
+    _lengths("data", data, ("mean", "deviation", "effective_rows", "reach"), m)
     _lengths("data", data, ("target_mean", "target_deviation"), k)
     factor = document["settings"]["penalty_factor"]
     if factor is not None:
         _length("settings.penalty_factor", factor, m)
     for i, pair in enumerate(data["collinear"]):
         _columns(f"data.collinear[{i}]", [pair["first"], pair["second"]], m)
+    _columns("data.copies", data["copies"], m)
+    _columns("data.row_numbers", data["row_numbers"], m)
+    for i, note in enumerate(document["notes"]):
+        _columns(f"notes[{i}].facts.columns", note["facts"].get("columns", []), m)
+        if len({len(fact) for fact in note["facts"].values() if isinstance(fact, list)}) > 1:
+            raise _Wrong(f"notes[{i}].facts has lists of different lengths")
+        if not 0 <= note["facts"].get("target", 0) < k:
+            raise _Wrong(f"notes[{i}].facts.target is a target that is not there")
     if (data["n_collinear"] or 0) < len(data["collinear"]):
         raise _Wrong("data.n_collinear is less than the pairs in data.collinear")
     if data["weight_sum"] <= 0 or data["rows"] < 1 or question["rows"] != data["rows"]:
         raise _Wrong("its numbers of rows contradict each other")
-    if min(data["deviation"] + data["target_deviation"], default=0.0) < 0:
-        raise _Wrong("a standard deviation is negative")
+    _not_negative("data", data, ("deviation", "target_deviation", "effective_rows", "reach"))
     if document["flat"] and k != 1:
         raise _Wrong(f"it has {k} targets but a y of one dimension")
     for i, group in enumerate(question["one_hot"]):
@@ -417,6 +444,12 @@ def _check_target(where: str, target: Target, estimator: str, m: int) -> None:
     """Raise unless the parts of a target's model fit together."""
     _columns(f"{where}.kept", target["kept"], m)
     _lengths(where, target, ("coef", "standard_error", "low", "high"), len(target["kept"]))
+    _not_negative(where, target, ("standard_error",))
+    for j, ends in enumerate(
+        zip(target["standard_error"], target["low"], target["high"], strict=True)
+    ):
+        if None in ends and ends != (None, None, None):
+            raise _Wrong(f"{where} has a part only of the interval of variable {j}")
     if not 0 < target["level"] < 1:
         raise _Wrong(f"{where}.level is {target['level']}")
     path, cv, criterion = target["path"], target["cv"], target["criterion"]
@@ -438,10 +471,15 @@ def _check_target(where: str, target: Target, estimator: str, m: int) -> None:
         raise _Wrong(f"{where}.index is {index} on a path of {n} alphas")
     if index is None and estimator != "SparseStep":
         raise _Wrong(f"{where}.index is null")
+    if path["by_size"] and estimator != "SparseStep":
+        raise _Wrong(f"{where}.path.by_size does not belong to a {estimator}")
     if criterion is not None:
         _length(f"{where}.criterion.values", criterion["values"], n)
     if cv is not None:
         _lengths(f"{where}.cv", cv, ("mse", "mean", "se"), n)
+        _not_negative(f"{where}.cv", cv, ("mean", "se"))
+        if (cv["of_choice"] or 0.0) < 0:
+            raise _Wrong(f"{where}.cv.of_choice is negative")
         for i, folds in enumerate(cv["mse"]):
             _length(f"{where}.cv.mse[{i}]", folds, max(len(cv["mse"][0]), 1))
         for name, alpha in (("alpha_min", cv["alpha_min"]), ("alpha_1se", cv["alpha_1se"])):
@@ -457,6 +495,7 @@ def _check_path(where: str, path: PathTable, m: int) -> None:
     if any(a <= b for a, b in pairwise(path["alphas"])):
         raise _Wrong(f"{where}.alphas do not fall")
     _lengths(where, path, ("kept", "coefs", "intercepts", "n_nonzero", "rss"), n)
+    _not_negative(where, path, ("alphas",))
     for i, (kept, coefs) in enumerate(zip(path["kept"], path["coefs"], strict=True)):
         _columns(f"{where}.kept[{i}]", kept, m)
         _length(f"{where}.coefs[{i}]", coefs, len(kept))
@@ -476,6 +515,14 @@ def _length(where: str, values: list[Any], expected: int) -> None:
     """Raise unless a list has the expected length."""
     if len(values) != expected:
         raise _Wrong(f"{where} has {len(values)} entries instead of {expected}")
+
+
+def _not_negative(where: str, fields: Mapping[str, object], names: tuple[str, ...]) -> None:
+    """Raise if a number of some fields is negative."""
+    for name in names:
+        for i, value in enumerate(cast("list[float | None]", fields[name])):
+            if (value or 0.0) < 0:
+                raise _Wrong(f"{where}.{name}[{i}] is negative")
 
 
 def _columns(where: str, indices: list[int], m: int) -> None:

@@ -8,6 +8,7 @@ nothing: the file names one of three estimators and holds numbers and texts.
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.fingerprint import COLLINEAR, Fingerprint
-from sparsestep.fitted import CVResult, Fitted, Splits, TargetModel, beyond_the_end, stricter
+from sparsestep.fingerprint import Fingerprint
+from sparsestep.fitted import CVResult, Fitted, Splits, TargetModel
 from sparsestep.inference import t_interval
 from sparsestep.model_document import (
     FORMAT,
@@ -29,13 +30,13 @@ from sparsestep.model_document import (
     OneHot,
     PathTable,
     Target,
-    Warned,
     check,
     sealed,
 )
+from sparsestep.notes import NOTES, RowsDropped
 from sparsestep.path import Path
 from sparsestep.whole_file import whole_file
-from sparsestep.words import model_within, quoted
+from sparsestep.words import made_up_names, model_within
 
 if TYPE_CHECKING:
     from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC
@@ -69,6 +70,7 @@ def save_model(
     weight: str | None = None,
     one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
     rows_dropped: int = 0,
+    dropped_by: Mapping[str, int] | None = None,
     seed: int | None = None,
     model_path: Path | None = None,
 ) -> None:
@@ -89,9 +91,11 @@ def save_model(
         Name of the column of weights.
     one_hot : mapping of str to (categories, features), optional
         Columns of text behind the features: all their categories, and the names of the features
-        that are indicators of the last of these.
+        that are indicators of the last of these. Otherwise those of the moments fitted to.
     rows_dropped : int, default 0
         Rows left out because a value was missing.
+    dropped_by : mapping of str to int, optional
+        In how many of them each column had no value.
     seed : int, optional
         Seed of the random folds.
     model_path : Path, optional
@@ -122,6 +126,7 @@ def save_model(
             weight=weight,
             one_hot=one_hot,
             rows_dropped=rows_dropped,
+            dropped_by=dropped_by,
             seed=seed,
             model_path=model_path,
         ),
@@ -135,7 +140,7 @@ def write_document(document: Document, path: str | os.PathLike[str]) -> None:
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), allow_nan=False)}"
         for key, value in document.items()
     )
-    with whole_file(path, "model") as temporary, open(temporary, "x", encoding="ascii") as file:
+    with whole_file(path, "model") as temporary, open(temporary, "w", encoding="ascii") as file:
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
@@ -147,6 +152,7 @@ def document_of(
     weight: str | None = None,
     one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
     rows_dropped: int = 0,
+    dropped_by: Mapping[str, int] | None = None,
     seed: int | None = None,
     model_path: Path | None = None,
 ) -> Document:
@@ -172,6 +178,7 @@ def document_of(
         weight=weight,
         one_hot=one_hot,
         rows_dropped=rows_dropped,
+        dropped_by=dropped_by,
         seed=seed,
         model_path=model_path,
     )
@@ -189,12 +196,16 @@ def fitted_document(
     weight: str | None = None,
     one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
     rows_dropped: int = 0,
+    dropped_by: Mapping[str, int] | None = None,
     seed: int | None = None,
     model_path: Path | None = None,
 ) -> Document:
     """The document of models that an estimator of this kind and these parameters would have."""
-    fingerprint = fitted.fingerprint
-    features = list(names or (f"x{j}" for j in range(len(fingerprint.mean_x))))
+    fingerprint, notes = fitted.fingerprint, fitted.notes
+    if rows_dropped:
+        total = fingerprint.n_samples + rows_dropped
+        notes = (*notes, RowsDropped(rows_dropped, total, dict(dropped_by or {})))
+    features = list(names or made_up_names(len(fingerprint.mean_x)))
     targets = _target_names(target, fitted)
     table = fitted.targets[0].cv
     # Of splits only their number can be written down.
@@ -214,10 +225,10 @@ def fitted_document(
             "weight": weight,
             "one_hot": [
                 OneHot(column=column, categories=list(categories), features=list(indicators))
-                for column, (categories, indicators) in (one_hot or {}).items()
+                for column, (categories, indicators) in (one_hot or fitted.one_hot).items()
             ],
             "rows": fingerprint.n_samples,
-            "rows_dropped": rows_dropped,
+            "rows_dropped": sum(note.rows for note in notes if isinstance(note, RowsDropped)),
             "seed": seed,
             "choice": _choice(kind, settings, table),
         },
@@ -228,10 +239,9 @@ def fitted_document(
             _target(model, name, settings, model_path)
             for model, name in zip(fitted.targets, targets, strict=True)
         ],
-        "warnings": [],
+        "notes": [{"kind": note.kind, "facts": asdict(note)} for note in notes],
         "checksum": "",
     }
-    document["warnings"] = _warnings(fitted, document)
     return sealed(document)
 
 
@@ -285,10 +295,14 @@ def _data(fingerprint: Fingerprint) -> Data:
         "deviation": fingerprint.deviation_x.tolist(),
         "target_mean": fingerprint.mean_y.tolist(),
         "target_deviation": fingerprint.deviation_y.tolist(),
+        "effective_rows": _or_null(fingerprint.effective_rows),
+        "reach": _or_null(fingerprint.reach),
+        "copies": list(fingerprint.copies),
         "n_collinear": fingerprint.n_collinear,
         "collinear": [
             {"first": i, "second": j, "correlation": r} for i, j, r in fingerprint.collinear
         ],
+        "row_numbers": list(fingerprint.row_numbers),
     }
 
 
@@ -302,7 +316,7 @@ def _target(
     return {
         "name": name,
         "alpha": model.alpha,
-        "index": None if path is None else _index(path, model.alpha),
+        "index": None if path is None else _index(path, model),
         "intercept": model.intercept,
         "kept": kept.tolist(),
         "coef": model.coef[kept].tolist(),
@@ -323,6 +337,7 @@ def _target(
             "se": _or_null(cv.se),
             "alpha_min": cv.alpha_min,
             "alpha_1se": cv.alpha_1se,
+            "of_choice": _or_null([cv.of_choice])[0],
         },
         "criterion": None
         if model.criterion is None
@@ -330,9 +345,10 @@ def _target(
     }
 
 
-def _index(path: Path, alpha: float) -> int | None:
-    """Where on a path an alpha is, if it is."""
-    at = np.flatnonzero(path.alphas == alpha)
+def _index(path: Path, model: TargetModel) -> int | None:
+    """Where on a path a model is, if it is: one of a given size may have other variables there."""
+    kept = (path.coefs != 0) == (model.coef != 0)[:, np.newaxis]
+    at = np.flatnonzero((path.alphas == model.alpha) & kept.all(axis=0))
     return int(at[0]) if len(at) else None
 
 
@@ -347,64 +363,13 @@ def _path_table(path: Path) -> PathTable:
         "n_nonzero": path.n_nonzero.tolist(),
         "rss": path.rss.tolist(),
         "missing_sizes": list(path.missing_sizes),
+        "by_size": path.by_size,
     }
 
 
 def _or_null(values: Iterable[float]) -> list[float | None]:
     """Numbers, null for NaN."""
     return [None if np.isnan(value) else float(value) for value in values]
-
-
-def _warnings(fitted: Fitted, document: Document) -> list[Warned]:
-    """What a reader of the model should know."""
-    found: list[Warned] = []
-    question, data = document["question"], document["data"]
-    names = question["features"]
-    automatic = not isinstance(document["settings"].get("alphas"), list)
-    criterion = question["choice"]["criterion"]
-    for model, name in zip(fitted.targets, question["target"], strict=True):
-        of = f" of {name}" if len(fitted.targets) > 1 else ""
-        if model.path is not None and model.index is not None:
-            beyond = beyond_the_end(model.path, model.index, question["rows"], automatic=automatic)
-            if beyond:
-                text = (
-                    f"The best model{of} is at the end of the alphas tried, so that a {beyond} "
-                    "alpha may be better still."
-                )
-                if criterion is not None and beyond == "smaller" and len(names) > question["rows"]:
-                    text = (
-                        f"{criterion.upper()} chose the model{of} at the end of the alphas tried, "
-                        f"and would keep ever more of {len(names)} columns for "
-                        f"{question['rows']} rows; use {stricter(criterion)}."
-                    )
-                found.append({"kind": "alpha at the end", "text": text})
-        if not np.any(model.coef):
-            text = f"No variable{of} is kept: the model predicts the same number for every row."
-            found.append({"kind": "nothing kept", "text": text})
-    if data["n_collinear"]:
-        first = data["collinear"][0]
-        one = data["n_collinear"] == 1
-        found.append(
-            {
-                "kind": "collinear",
-                "text": f"{data['n_collinear']} pair{'' if one else 's'} of columns "
-                f"{'is' if one else 'are'} nearly collinear (correlation of {COLLINEAR} or more in "
-                f"size{'' if one else '; most of all'}: {names[first['first']]!r} and "
-                f"{names[first['second']]!r}, {first['correlation']:.4f}), and which of two such "
-                "columns is kept may change with a few rows.",
-            }
-        )
-    constant = [name for name, d in zip(names, data["deviation"], strict=True) if d == 0]
-    if constant:
-        text = f"Constant, and so of no use: {quoted(constant, 5)}."
-        found.append({"kind": "constant", "text": text})
-    if question["rows_dropped"]:
-        n, dropped = question["rows"] + question["rows_dropped"], question["rows_dropped"]
-        text = f"{dropped} of {n} rows were left out because a value was missing."
-        found.append({"kind": "rows dropped", "text": text})
-    if fitted.weights_note:
-        found.append({"kind": "weights", "text": fitted.weights_note})
-    return found
 
 
 # -- reading ---------------------------------------------------------------------------------
@@ -537,6 +502,7 @@ def fitted_of(document: Document) -> Fitted:
                     _numbers(cv["se"]),
                     float(cv["alpha_min"]),
                     float(cv["alpha_1se"]),
+                    float(_numbers([cv["of_choice"]])[0]),
                     Splits(str(question["choice"]["scheme"]), question["choice"]["splitter"]),
                 ),
                 criterion=None if criterion is None else _numbers(criterion["values"]),
@@ -548,6 +514,11 @@ def fitted_of(document: Document) -> Fitted:
         _fingerprint(data),
         document["n_iter"],
         document["settings"]["fit_intercept"],
+        tuple(NOTES[note["kind"]](**note["facts"]) for note in document["notes"]),
+        {
+            group["column"]: (group["categories"], group["features"])
+            for group in question["one_hot"]
+        },
     )
 
 
@@ -560,11 +531,15 @@ def _fingerprint(data: Data) -> Fingerprint:
         deviation_x=_numbers(data["deviation"]),
         mean_y=_numbers(data["target_mean"]),
         deviation_y=_numbers(data["target_deviation"]),
+        effective_rows=_numbers(data["effective_rows"]),
+        reach=_numbers(data["reach"]),
+        copies=tuple(data["copies"]),
         n_collinear=data["n_collinear"],
         collinear=tuple(
             (pair["first"], pair["second"], float(pair["correlation"]))
             for pair in data["collinear"]
         ),
+        row_numbers=tuple(data["row_numbers"]),
     )
 
 
@@ -582,6 +557,7 @@ def _path(table: PathTable, m: int, names: tuple[str, ...] | None, weight_sum: f
         n_samples=weight_sum,
         feature_names=names,
         missing_sizes=tuple(table["missing_sizes"]),
+        by_size=table["by_size"],
     )
 
 

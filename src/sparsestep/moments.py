@@ -18,6 +18,7 @@ from sparsestep import moments_file
 from sparsestep.moments_file import MomentsFileError
 from sparsestep.one_pass import fold_sums
 from sparsestep.partition import fold_ids
+from sparsestep.runs import Run, require_all_folds, run_id
 from sparsestep.sums import Sums, combine, merge, require_mergeable
 from sparsestep.table import Table
 from sparsestep.thin import row_count
@@ -62,6 +63,10 @@ class Moments:
         Names of the columns where the data had some.
     is_thin : bool
         Whether rows are kept instead of `xtx`.
+    runs : tuple of Run
+        The folds of `read_moments` that these are, or were merged from; empty for all else. They
+        stay with the moments, also in files, and no fold is merged with itself or with another
+        fold of another run.
 
     Examples
     --------
@@ -129,7 +134,7 @@ class Moments:
         sample_weight : array_like of shape (n,), optional
             Non-negative weights. A whole number w counts as w copies of the row, 0 as no row.
         feature_names : sequence of str, optional
-            Names of the columns; those of a frame otherwise.
+            Names of the columns, no two the same; those of a frame otherwise.
 
         Returns
         -------
@@ -243,7 +248,8 @@ class Moments:
         Parameters
         ----------
         pieces : iterable of Moments
-            At least one; all with the same columns and the same shape of y.
+            At least one; all with the same columns and the same shape of y. Folds that
+            `read_moments` made may be some of one run, or the same of several, each of them once.
 
         Returns
         -------
@@ -298,6 +304,11 @@ class Moments:
     def categories(self) -> dict[str, tuple[str, ...]]:
         """Columns of text that `read_moments` encoded, and their categories."""
         return dict(self._sums.categories)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The folds of `read_moments` that these are, or were merged from."""
+        return self._sums.runs
 
     @property
     def mean_x(self) -> Array:
@@ -367,6 +378,16 @@ class Moments:
         categories = categories or self._sums.categories
         return self._make(replace(self._sums, target_names=target_names, categories=categories))
 
+    @classmethod
+    def _as_run(cls, folds: "Sequence[Moments]", source: str) -> "list[Moments]":
+        """The same folds, which know that they belong together."""
+        sums = [fold._sums for fold in folds]
+        name = run_id(sums)
+        return [
+            cls._make(replace(each, runs=(Run(name, source, len(sums), frozenset({k})),)))
+            for k, each in enumerate(sums)
+        ]
+
     def target(self, t: int) -> "Moments":
         """The moments of one target of a two-dimensional y; nothing is copied.
 
@@ -396,6 +417,7 @@ class Moments:
                 sums,
                 pieces=pieces,
                 mean_y=sums.mean_y[one],
+                low_y=sums.low_y[one],
                 xty=sums.xty[:, one],
                 yty=sums.yty[one],
                 flat_y=True,
@@ -554,8 +576,9 @@ class Moments:
         Parameters
         ----------
         path : path-like
-            Exactly this name is used. The format is NumPy's ``.npz``; thin moments are written as
-            their dense rows.
+            Exactly this name is used, and a symbolic link followed. The format is NumPy's
+            ``.npz``; thin moments are written as their dense rows. A file that is there keeps its
+            mode; a new file of thin moments can be read by its owner only.
 
         Examples
         --------
@@ -584,7 +607,8 @@ class Moments:
         Raises
         ------
         MomentsFileError
-            If the file is damaged, is something else, or was written by a newer version.
+            If the file is damaged, is something else, or was written by a newer version; also if no
+            rows can have these sums. Compressed files are refused unread.
         """
         return cls._make(moments_file.read(path))
 
@@ -598,7 +622,7 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     Parameters
     ----------
     folds : sequence of Moments
-        At least two.
+        At least two; of those that `read_moments` made, all of a run.
 
     Returns
     -------
@@ -615,6 +639,7 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     if len(folds) < 2:
         raise ValueError(f"Leaving one fold out needs at least two folds, not {len(folds)}.")
     sums = [_sums_of(fold) for fold in folds]
+    require_all_folds([each.runs for each in sums])
     before = [sums[0]]
     for fold in sums[1:-1]:
         before.append(combine(before[-1], fold, overwrite=False))

@@ -6,21 +6,27 @@ Nothing in a file is executed, and a file is written completely or not at all.
 import json
 import os
 import zipfile
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
+from sparsestep.runs import Run
 from sparsestep.sums import Sums
 from sparsestep.thin import DenseRows
 from sparsestep.whole_file import whole_file
+from sparsestep.words import repeated
 
 __all__ = ["MomentsFileError", "read", "write"]
 
 Array = NDArray[np.float64]
 
 FORMAT = "sparsestep moments"
-VERSION = 1
+# Version 1 had no `runs`, and means in single doubles.
+VERSION = 2
+# Rounding makes sums contradict each other by far less, and a fit takes no notice of so much.
+TOLERANCE = 1e-8
 
 
 class MomentsFileError(ValueError):
@@ -40,6 +46,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         "weight_sum": np.array(sums.weight_sum),
         "mean_x": sums.mean_x,
         "mean_y": sums.mean_y,
+        "low_x": sums.low_x,
+        "low_y": sums.low_y,
         "flat_y": np.array(sums.flat_y),
         "xty": sums.xty,
         "yty": sums.yty,
@@ -52,12 +60,16 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         arrays["target_names"] = np.array(sums.target_names, dtype=np.str_)
     if sums.categories:
         arrays["categories"] = np.array(json.dumps(sums.categories))
+    arrays["runs"] = np.array(
+        json.dumps([[run.id, run.source, run.of, sorted(run.folds)] for run in sums.runs])
+    )
     if sums.pieces is None:
         arrays["xtx"] = sums.xtx
     else:
         rows = sums.kept_rows()
         arrays["rows"], arrays["targets"] = rows.A, rows.y
-    with whole_file(path, "moments") as temporary, open(temporary, "xb") as file:
+    private = sums.pieces is not None
+    with whole_file(path, "moments", private=private) as temporary, open(temporary, "wb") as file:
         np.savez(file, **arrays)
 
 
@@ -67,7 +79,7 @@ def read(path: str | os.PathLike[str]) -> Sums:
         try:
             if not zipfile.is_zipfile(file):
                 raise _Unreadable("is not a moments file, or is cut short")
-            file.seek(0)
+            _require_plain(file)
             with np.load(file, allow_pickle=False) as archive:
                 return _from_archive(archive)
         except _Unreadable as error:
@@ -77,11 +89,29 @@ def read(path: str | os.PathLike[str]) -> Sums:
             raise MomentsFileError(f"{os.fspath(path)} is damaged: {error}") from error
 
 
+def _require_plain(file: BinaryIO) -> None:
+    """Raise if an archive would unpack to more than itself; `write` compresses nothing."""
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise _Unreadable("is not a moments file: its contents are compressed")
+    if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
+        raise _Unreadable("is damaged: its contents are larger than itself")
+    file.seek(0)
+
+
 def _from_archive(archive: Any) -> Sums:
     """Sums from an open ``.npz`` archive, every array checked against the others."""
     if "format" not in archive or str(archive["format"]) != FORMAT:
         raise _Unreadable("is a NumPy file but does not hold moments")
-    version = int(archive["version"])
+
+    def single(name: str, kind: Any) -> Any:
+        value = archive[name]
+        if value.shape or not np.issubdtype(value.dtype, kind):
+            raise _Unreadable(f"is damaged: {name} is {value}")
+        return value.item()
+
+    version = single("version", np.integer)
     if version > VERSION:
         raise _Unreadable(
             f"has format version {version}, newer than {VERSION}, the newest that this "
@@ -90,6 +120,9 @@ def _from_archive(archive: Any) -> Sums:
     if version < 1:
         raise _Unreadable(f"is damaged: its format version is {version}")
     m, k = archive["xty"].shape
+    flat_y = single("flat_y", np.bool_)
+    if k != 1 if flat_y else k < 1:
+        raise _Unreadable(f"is damaged: it has {k} targets")
 
     def array(name: str, *shape: int) -> Array:
         values = archive[name]
@@ -101,20 +134,21 @@ def _from_archive(archive: Any) -> Sums:
             raise _Unreadable(f"is damaged: {name} has values that are not finite")
         return np.asarray(values, order="C")
 
-    names: tuple[str, ...] | None = None
-    if bool(archive["has_names"]):
-        names = tuple(str(name) for name in archive["feature_names"])
-        if len(names) != m:
-            raise _Unreadable(f"is damaged: {len(names)} names for {m} columns")
-    target_names: tuple[str, ...] | None = None
-    if "target_names" in archive:
-        target_names = tuple(str(name) for name in archive["target_names"])
-        if len(target_names) != k:
-            raise _Unreadable(f"is damaged: {len(target_names)} names for {k} targets")
+    def names_of(name: str, count: int, what: str) -> tuple[str, ...]:
+        names = tuple(map(str, archive[name]))
+        if len(names) != count:
+            raise _Unreadable(f"is damaged: {len(names)} names for {count} {what}")
+        if len(set(names)) < count:
+            raise _Unreadable(f"cannot be used: two of its {what} are called {repeated(names)!r}")
+        return names
+
+    names = names_of("feature_names", m, "columns") if single("has_names", np.bool_) else None
+    target_names = names_of("target_names", k, "targets") if "target_names" in archive else None
     categories: dict[str, tuple[str, ...]] = {}
     if "categories" in archive:
         stored = json.loads(str(archive["categories"]))
         categories = {str(name): tuple(map(str, known)) for name, known in stored.items()}
+    runs = _runs(str(archive["runs"])) if version > 1 else ()
     xtx, pieces = None, None
     if "xtx" in archive:
         xtx = array("xtx", m, m)
@@ -124,32 +158,84 @@ def _from_archive(archive: Any) -> Sums:
         n = len(archive["rows"])
         pieces = (DenseRows(array("rows", n, m), array("targets", n, k)),)
     sums = Sums(
-        n_samples=int(archive["n_samples"]),
+        n_samples=single("n_samples", np.integer),
         weight_sum=float(array("weight_sum")),
         mean_x=array("mean_x", m),
         mean_y=array("mean_y", k),
+        low_x=array("low_x", m) if version > 1 else np.zeros(m),
+        low_y=array("low_y", k) if version > 1 else np.zeros(k),
         xtx=xtx,
         pieces=pieces,
         xty=array("xty", m, k),
         yty=array("yty", k),
         diag=array("diag", m),
         names=names,
-        flat_y=bool(archive["flat_y"]),
+        flat_y=flat_y,
         target_names=target_names,
         categories=categories,
+        runs=runs,
     )
     if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
         raise _Unreadable("is damaged: its counts contradict each other")
+    if sums.n_samples < 2 and (sums.diag.any() or sums.yty.any()):
+        raise _Unreadable(f"is damaged: it has squares but {sums.n_samples} rows")
     if xtx is not None and not np.array_equal(np.diagonal(xtx), sums.diag):
         raise _Unreadable("is damaged: diag is not the diagonal of xtx")
     if pieces is not None and not _belongs(pieces[0], sums):
         raise _Unreadable("is damaged: its sums of squares are not those of its rows")
+    if not all(
+        np.array_equal(high + low, high)
+        for high, low in ((sums.mean_x, sums.low_x), (sums.mean_y, sums.low_y))
+    ):
+        raise _Unreadable("is damaged: a mean has a low part that is too large")
     if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
         raise _Unreadable("is damaged: a sum of squares is negative")
+    if xtx is not None and not _is_possible(sums):
+        raise _Unreadable("is damaged: no rows have such sums")
     return sums
 
 
+def _runs(text: str) -> tuple[Run, ...]:
+    """The folds that moments are, checked."""
+    stored = json.loads(text)
+    runs = tuple(Run(name, source, of, frozenset(folds)) for name, source, of, folds in stored)
+    for run in runs:
+        numbers = [run.of, *run.folds]
+        if not (
+            all(isinstance(word, str) for word in (run.id, run.source))
+            and all(isinstance(number, int) for number in numbers)
+            and run.folds
+            and 0 <= min(run.folds) <= max(run.folds) < run.of
+        ):
+            raise _Unreadable("is damaged: its folds contradict each other")
+    return runs
+
+
 def _belongs(rows: DenseRows, sums: Sums) -> bool:
-    """Whether thin sums have the squares of their rows, but for rounding."""
+    """Whether thin sums have the squares and products of their rows, but for rounding."""
     pairs = ((rows.A, sums.diag), (rows.y, sums.yty))
-    return all(np.allclose(np.einsum("ij,ij->j", a, a), s, rtol=1e-3, atol=0) for a, s in pairs)
+    length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))
+    return all(
+        np.allclose(np.einsum("ij,ij->j", a, a), s, rtol=1e-3, atol=0) for a, s in pairs
+    ) and bool(np.all(np.abs(rows.transposed_dot(rows.y) - sums.xty) <= 1e-3 * length))
+
+
+def _is_possible(sums: Sums) -> bool:
+    """Whether [S q; q' yty] is positive semi-definite, as sums of rows are, but for rounding.
+
+    With columns of length one and L L' = S + TOLERANCE I, this is |L^-1 q|^2 <= yty.
+    """
+    used = np.flatnonzero(sums.diag)
+    scale = np.sqrt(sums.diag[used])
+    with np.errstate(over="ignore", invalid="ignore"):
+        C = sums.gram[np.ix_(used, used)] / scale / scale[:, None]
+        C[np.diag_indices_from(C)] += TOLERANCE
+        try:
+            # The transpose of a symmetric matrix in C order is in LAPACK's.
+            L = linalg.cholesky(C.T, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return False
+        q = sums.xty[used] / scale[:, None]
+        T = linalg.solve_triangular(L, q, lower=True, check_finite=False)
+        explained = np.einsum("ij,ij->j", T, T)
+    return bool(np.all(explained <= sums.yty * (1.0 + TOLERANCE)))

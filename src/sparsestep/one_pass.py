@@ -18,6 +18,7 @@ from sparsestep.sums import SMALLEST_SQUARES, OutOfRange, Sums, combine, merge, 
 from sparsestep.table import BLOCK_BYTES, Table
 from sparsestep.thin import DenseRows, Piece, SparseRows, centred
 from sparsestep.threads import side_by_side
+from sparsestep.twofold import two_sum
 
 __all__ = ["fold_sums"]
 
@@ -118,8 +119,13 @@ class _DenseSums:
         t = self.G[-1, :-1].copy()
         for rows, product in outer_strips(t / np.sqrt(weight)):
             self.G[rows, :-1] -= product
-        self.G[-1, :-1] = self.G[:-1, -1] = 0.0
-        self.shift = self.shift + t / weight
+        shift = self.shift + t / weight
+        # The shift is rounded and so not quite the mean: G += r r'/W with r, what is left of t.
+        left = t - weight * (shift - self.shift)
+        for rows, product in outer_strips(left / np.sqrt(weight)):
+            self.G[rows, :-1] += product
+        self.G[-1, :-1] = self.G[:-1, -1] = left
+        self.shift = shift
 
     def _about_mean(self) -> Sums:
         """Sums of the rows since the last closing."""
@@ -143,7 +149,7 @@ def _centred_sums(data: Table, n: int, weight: float, shift: Array, G: Array) ->
     m = data.m
     t = G[-1, :-1]
     u = t / np.sqrt(weight)
-    mean = shift + t / weight
+    mean, low = two_sum(shift, t / weight)
     for rows, product in outer_strips(u):
         G[rows, :-1] -= product
     # A view: taking new memory for each fold would cost more than the subtraction.
@@ -153,6 +159,8 @@ def _centred_sums(data: Table, n: int, weight: float, shift: Array, G: Array) ->
         weight_sum=weight,
         mean_x=mean[:m],
         mean_y=mean[m:],
+        low_x=low[:m],
+        low_y=low[m:],
         xtx=xtx,
         pieces=None,
         xty=G[:m, m:-1].copy(),
@@ -247,21 +255,22 @@ def _thin(data: Table, X: Any, y: NDArray[Any], w: Array | None) -> Sums:
     root = np.ones(n) if w is None else np.sqrt(w)
     weight = float(n) if w is None else float(w.sum())
     p = root**2 / weight
-    mean_y, yc = centred(y, root, p)
+    (mean_y, low_y), yc = centred(y, root, p)
     piece: Piece
     if sp.issparse(X):
         X = sp.csr_array(X, dtype=np.float64)
-        mean_x = np.asarray(X.T @ p)
-        piece = SparseRows(X, root, mean_x, yc)
-        squares = X.multiply(X).T @ p
-        # Where no entry is zero the algebra may cancel; those columns are summed as columns.
-        diag = weight * np.maximum(squares - mean_x**2, 0.0)
+        # Where no entry is zero the algebra may cancel; those columns are shifted by their mean.
+        offset = np.zeros(data.m)
         full = np.flatnonzero(np.bincount(X.indices, minlength=data.m) == n)
         if len(full):
-            mean_x[full], A = centred(X[:, full].toarray(), root, p)
-            diag[full] = np.einsum("ij,ij->j", A, A)
+            (offset[full], _), _ = centred(X[:, full].toarray(), root, p)
+        X = sp.csr_array((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape)
+        mean = np.asarray(X.T @ p)
+        piece = SparseRows(X, root, mean, yc)
+        diag = weight * np.maximum(X.multiply(X).T @ p - mean**2, 0.0)
+        mean_x, low_x = two_sum(offset, mean)
     else:
-        mean_x, A = centred(X, root, p)
+        (mean_x, low_x), A = centred(X, root, p)
         piece = DenseRows(A, yc)
         diag = np.einsum("ij,ij->j", A, A)
     return Sums(
@@ -269,6 +278,8 @@ def _thin(data: Table, X: Any, y: NDArray[Any], w: Array | None) -> Sums:
         weight_sum=weight,
         mean_x=mean_x,
         mean_y=mean_y,
+        low_x=low_x,
+        low_y=low_y,
         xtx=None,
         # A single row is its own mean: nothing is left of it.
         pieces=(piece,) if n > 1 else (),

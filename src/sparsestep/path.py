@@ -1,7 +1,7 @@
 """The models of many alphas on the same data."""
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_every_size, fit_grid
 from sparsestep.moments import Moments
+from sparsestep.refinement import refine_path
 from sparsestep.selection import CRITERIA, criterion_path, least_criterion
+from sparsestep.table import Table
 from sparsestep.ties import best_fitting
-from sparsestep.words import variables
+from sparsestep.words import made_up_names, variables
 
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
 
-__all__ = ["Path", "PathPoint", "alphas_of", "fit_path", "nearest_sizes"]
+__all__ = ["Path", "PathPoint", "alphas_of", "fit_path"]
 
 Array = NDArray[np.float64]
 
@@ -57,9 +59,13 @@ class Path:
         Sum of the sample weights: the number of rows where none were given.
     feature_names : tuple of str, or None
     missing_sizes : tuple of int
-        With ``alphas="sizes"``, the model sizes that no alpha was found to give. With more columns
-        than rows the search ends at half as many variables as rows: larger models that it meets on
-        the way are on the path, and the gaps between them are not listed.
+        With ``alphas="sizes"``, the model sizes that no alpha was found to give, as where two
+        variables enter together. With more columns than rows the search ends at half as many
+        variables as rows: larger models that it meets on the way are on the path, and the gaps
+        between them are not listed.
+    by_size : bool
+        Whether the alphas are those of sizes (``alphas="sizes"``). Such a path is drawn over size:
+        between two of its alphas there may be models that it does not have.
 
     Examples
     --------
@@ -82,10 +88,17 @@ class Path:
     n_samples: float
     feature_names: tuple[str, ...] | None = None
     missing_sizes: tuple[int, ...] = field(default=())
+    by_size: bool = False
 
     @classmethod
     def of(
-        cls, moments: Moments, fits: Fits, target: int = 0, missing_sizes: tuple[int, ...] = ()
+        cls,
+        moments: Moments,
+        fits: Fits,
+        target: int = 0,
+        missing_sizes: tuple[int, ...] = (),
+        *,
+        by_size: bool = False,
     ) -> "Path":
         """The path of one target from its fits."""
         coefs = fits.coefs[target].T
@@ -99,7 +112,21 @@ class Path:
             n_samples=moments.weight_sum,
             feature_names=moments.feature_names,
             missing_sizes=missing_sizes,
+            by_size=by_size,
         )
+
+    def _refined(
+        self, rows: Table | None, target: int, moments: Moments, settings: Settings
+    ) -> "tuple[Path, float | None]":
+        """The same with more digits where columns are nearly collinear; and the error left."""
+        if rows is None:
+            return self, None
+        models = self.coefs.T, self.intercepts, self.alphas
+        refined = refine_path(rows, target, moments.target(target), models, settings)
+        if refined is None:
+            return self, None
+        coefs, intercepts, rss, error = refined
+        return replace(self, coefs=coefs.T, intercepts=intercepts, rss=rss), error
 
     def __repr__(self) -> str:
         m, n_alphas = self.coefs.shape
@@ -164,7 +191,7 @@ class Path:
         ----------
         by : {"aic", "bic", "ebic", "gic"} or int
             An information criterion, or the number of variables: the best-fitting model of exactly
-            that size on the path.
+            that size on the path. ``SparseStep(n_nonzero=by)`` searches beyond the path, by swaps.
 
         Returns
         -------
@@ -191,13 +218,10 @@ class Path:
             ) from None
         found = np.flatnonzero(self.n_nonzero == size)
         if not len(found):
-            # Not one that was looked for already, nor one that cannot be.
-            look = 0 <= size <= len(self.coefs) and size not in self.missing_sizes
+            advice = f" SparseStep(n_nonzero={size}) looks for one."
             raise ValueError(
                 f"No model of this path has exactly {variables(size)}; "
-                f"{nearest_sizes(size, self.n_nonzero)}."
-                + f" SparseStep(n_nonzero={size}) looks for one."
-                * look
+                f"{_nearest_sizes(size, self.n_nonzero)}." + advice * (0 <= size <= len(self.coefs))
             )
         return self[best_fitting(self.rss, found)]
 
@@ -253,7 +277,7 @@ class Path:
         except ImportError:
             raise ImportError("to_frame needs pandas: pip install pandas") from None
 
-        names = self.feature_names or [f"x{j}" for j in range(len(self.coefs))]
+        names = self.feature_names or made_up_names(len(self.coefs))
         facts = {
             "alpha": self.alphas,
             "n_nonzero": self.n_nonzero,
@@ -264,13 +288,13 @@ class Path:
         return pd.concat([pd.DataFrame(facts), pd.DataFrame(self.coefs.T, columns=names)], axis=1)
 
     def plot(self, **options: Any) -> "PathDisplay":
-        """Draw the coefficients along alpha; options go to `PathDisplay.from_path`."""
+        """Draw the coefficients along alpha or size; options go to `PathDisplay.from_path`."""
         from sparsestep.display import PathDisplay
 
         return PathDisplay.from_path(self, **options)
 
 
-def nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
+def _nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
     """The model sizes next to one that there is none of, in words."""
     near = [str(s.max()) for s in (sizes[sizes < size],) if len(s)]
     near += [str(s.min()) for s in (sizes[sizes > size],) if len(s)]

@@ -9,7 +9,8 @@ The objective is ``rss + alpha * sum_j f_j [b_j != 0]`` with least squares on th
     swap i for j:    + b_i^2 / V_ii - (r_j + U_ij b_i / V_ii)^2 / (c_j + U_ij^2 / V_ii).
 
 A search that ends at a poor support from one start seldom does so from another. There are two: the
-fit's own support, and that of forward selection. The better end is taken.
+fit's own support, and that of forward selection. The better end is taken. If a size is given, the
+best additions or drops lead to it, and then only swaps are made.
 
 Adding or dropping a column changes V, b, r and c by one product with S. Swaps are looked at where
 they gain the most at best: with ``g = r_j^2 / c_j``, the least loss ``l`` of ``b_i^2 / V_ii``, and
@@ -21,6 +22,7 @@ As long as all variables cost the same, neither the best move of a kind nor the 
 forward selection adds next depends on how much that is: what is found for one alpha serves for all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -93,11 +95,14 @@ class RowGram:
         return np.asarray((self.A[:, i] @ weights) @ self.A)
 
 
-def polish_path(S: Array | RowGram, q: Array, prices: Array, coefs: Array) -> Array:
+def polish_path(
+    S: Array | RowGram, q: Array, prices: Array, coefs: Array, sizes: Sequence[int] | None = None
+) -> Array:
     """Coefficients that no single add, drop or swap improves, found from those of each row.
 
     A row of `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must
-    not enter.
+    not enter. With `sizes`, one for each row, coefficients of so many variables that no swap
+    improves; of another number if the columns do not allow it.
     """
     gram: Gram = S if isinstance(S, RowGram) else MatrixGram(S)
     polished = np.zeros(prices.shape)
@@ -106,7 +111,8 @@ def polish_path(S: Array | RowGram, q: Array, prices: Array, coefs: Array) -> Ar
         terms = _Terms.of(price)
         if search is None or not search.terms.same(terms):
             search = _Search(gram, q, terms)
-        polished[row] = search.polish(terms.common, coef)
+        size = None if sizes is None else sizes[row]
+        polished[row] = search.polish(terms.common, coef, size)
     return polished
 
 
@@ -151,37 +157,41 @@ class _Search:
         self.S, self.q, self.terms = S, q, terms
         self.may = terms.may & (S.diag > 0)
         self.worth_while = 1e-12 * np.max(q**2 / np.where(S.diag > 0, S.diag, 1.0), initial=0.0)
-        self.forward = _Forward(S, q, terms, self.may)
+        self.forward = _Forward(S, q, terms, self.may, self.worth_while)
         self.starts: dict[bytes, Mask] = {}
         self.known: dict[bytes, list[_Move] | None] = {}
         self.ends: dict[bytes, Array] = {}
 
-    def polish(self, price: float, coef: Array) -> Array:
+    def polish(self, price: float, coef: Array, size: int | None = None) -> Array:
         """The better of the two ends; or `coef`, where columns are too collinear to search among.
 
         Those that the start had to leave out may explain much all the same.
         """
-        own = ((coef != 0) | self.terms.must) & self.may
-        starts = own, self.forward.support(price + self.worth_while)
-        ends = [self._end(price, self._independent(start)) for start in starts]
-        values = [self._objective(price, end) for end in ends]
+        forward = self.forward.worth(price) if size is None else self.forward.first(size)
+        starts = [(some | self.terms.must) & self.may for some in (coef != 0, forward)]
+        ends = [self._end(price, size, self._independent(start)) for start in starts]
+        values = [self._objective(price, size, end) for end in ends]
         best = int(values[1] < values[0] - self.worth_while)
         rounding = _EPS * (np.abs(coef) @ np.abs(self.q) + np.sum(np.abs(coef)) ** 2)
-        return coef if self._objective(price, coef) + rounding < values[best] else ends[best]
+        as_it_is = self._objective(price, size, coef) + rounding
+        return coef if as_it_is < values[best] else ends[best]
 
-    def _objective(self, price: float, coef: Array) -> float:
-        """But for ``y'y``."""
+    def _objective(self, price: float, size: int | None, coef: Array) -> float:
+        """But for ``y'y``; infinite for another size than the one asked for."""
         inside = np.flatnonzero(coef)
+        if size is not None and len(inside) != size:
+            return np.inf
         b = coef[inside]
         fit = b @ (2 * self.q[inside] - self.S.block(inside, inside) @ b)
         paid = price * np.count_nonzero(~self.terms.must[inside]) + self.terms.rest[inside].sum()
         return float(paid - fit)
 
-    def _end(self, price: float, mask: Mask) -> Array:
+    def _end(self, price: float, size: int | None, mask: Mask) -> Array:
         """Coefficients at the end of the moves from a support whose columns are independent."""
         support: _Support | None = None
         before = mask
-        # Each move lowers the objective, so no support comes twice; the bound is for rounding.
+        # Each move lowers the objective, or leads to the size asked for, so no support comes twice;
+        # the bound is for rounding.
         for _ in range(10 * len(mask) + 10):
             key = mask.tobytes()
             if key in self.known:
@@ -198,14 +208,23 @@ class _Search:
                 # Beside nearly collinear columns rounding can make a move look better than it is.
                 mask = before
                 break
-            costs = [move.change + price * move.more for move in moves]
-            if not min(costs, default=0.0) < -self.worth_while:
+            more = None if size is None else int(np.sign(size - np.count_nonzero(mask)))
+            move = self._next(moves, price, more)
+            if move is None:
                 break
             before, mask = mask, mask.copy()
-            for column in moves[costs.index(min(costs))].which:
+            for column in move.which:
                 mask[column] ^= True
                 support = support and support.flipped(column)
         return self._least_squares(mask)
+
+    def _next(self, moves: list[_Move], price: float, more: int | None) -> _Move | None:
+        """The best move if it lowers the objective; if so many `more` are wanted, of that kind."""
+        moves = [move for move in moves if more in (None, move.more)]
+        costs = [move.change + price * move.more for move in moves]
+        least = min(costs, default=np.inf)
+        enough = np.inf if more else -self.worth_while
+        return moves[costs.index(least)] if least < enough else None
 
     def _least_squares(self, mask: Mask) -> Array:
         """The coefficients on a support."""
@@ -229,7 +248,7 @@ class _Search:
         drop = loss - rest[inside]
         free = c > _COLLINEAR * size
         gain = np.divide(r**2, c, out=np.full_like(r, np.inf), where=free)
-        add = np.where(free, rest[outside] - gain, np.inf)
+        add = np.where(free & (gain > self.worth_while), rest[outside] - gain, np.inf)
         moves = []
         if len(outside):
             j = np.argmin(add)
@@ -301,17 +320,27 @@ class _Forward:
     With ``L L' = S_AA`` the rows of ``W = L^-1 S_A.`` give ``c = diag(S) - sum_i W_ij^2``.
     """
 
-    def __init__(self, S: Gram, q: Array, terms: _Terms, may: Mask) -> None:
-        self.S, self.terms, self.may = S, terms, may.copy()
+    def __init__(self, S: Gram, q: Array, terms: _Terms, may: Mask, worth_while: float) -> None:
+        self.S, self.terms, self.may, self.worth_while = S, terms, may.copy(), worth_while
         self.c, self.r, self.W = S.diag.copy(), q.copy(), np.empty((S.rank, len(q)))
         self.order: list[int] = []
         self.gains: list[float] = []
 
-    def support(self, price: float) -> Mask:
+    def worth(self, price: float) -> Mask:
         """The variables that come before the first that gains no more than the price."""
         k = 0
-        while (k < len(self.order) or self._goes_on()) and self.gains[k] > price:
+        while (k < len(self.order) or self._goes_on()) and self.gains[k] > price + self.worth_while:
             k += 1
+        return self._support(k)
+
+    def first(self, size: int) -> Mask:
+        """So many variables, or as many as there are."""
+        while len(self.order) < size and self._goes_on():
+            pass
+        return self._support(size)
+
+    def _support(self, k: int) -> Mask:
+        """The first k variables."""
         support = np.zeros(len(self.r), dtype=bool)
         support[self.order[:k]] = True
         return support
@@ -320,6 +349,7 @@ class _Forward:
         """Add a variable, if one is left that the others do not span."""
         k = len(self.order)
         left = self.may & (self.c > _COLLINEAR * self.S.diag)
+        left &= (self.r**2 > self.worth_while * self.c) | self.terms.must
         if k == self.S.rank or not left.any():
             return False
         gain = np.full(len(left), -np.inf)

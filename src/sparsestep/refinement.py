@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsestep import twofold
-from sparsestep.collinearity import Collinearity
+from sparsestep.collinearity import Collinearity, collinearity
 from sparsestep.equations import Units
 from sparsestep.fitting import Settings
 from sparsestep.moments import Moments
 from sparsestep.penalty import weights
 from sparsestep.table import Table
 
-__all__ = ["refine"]
+__all__ = ["refine", "refine_path"]
 
 Array = NDArray[np.float64]
 
@@ -83,6 +83,78 @@ def refine(
     result = np.zeros_like(coef)
     result[known.inside], intercept = rows.given(found[0], found[1])
     return result, intercept, found[2]
+
+
+def refine_path(
+    table: Table,
+    target: int,
+    moments: Moments,
+    models: tuple[Array, Array, Array],
+    settings: Settings,
+) -> tuple[Array, Array, Array, float] | None:
+    """Coefficients, intercepts and residual sums of squares of many models, if rows give more.
+
+    And the largest error left in the coefficients. In plain doubles, so that a round for all models
+    is two products with the rows. `models` are coefficients, a row for each model, intercepts and
+    alphas; the rest is as in `refine`.
+    """
+    coefs, intercepts, alphas = models
+    largest = np.abs(coefs).max(axis=0, initial=0.0)
+    ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
+    # Some of the columns are no nearer to collinear than all of them, if the rows tell all apart.
+    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.inside):
+        return None
+    known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
+    points = zip(coefs, intercepts, alphas, strict=True)
+    errors = np.array([each.error for each in known])
+    expected = errors * [1.0 + each.offset for each in known]
+    poor = [
+        error > _GOOD and each.rcond > 0 and _is_least_squares(moments, point, each, settings)
+        for error, each, point in zip(expected, known, points, strict=True)
+    ]
+    if not any(poor):
+        return None
+    rows = _Rows(table, target, moments, ever, settings.fit_intercept)
+    unit = rows.unit_x / rows.unit_y
+    B, a = coefs[:, ever.inside] * unit, intercepts / rows.unit_y
+    # A correction must be less than half the one before, the first no more than the error expected.
+    before = np.where(poor, 2 * expected, 0.0)
+    for _ in range(_MOST_ROUNDS):
+        G, g0, rss = _all_residuals(rows, B, a)
+        left = np.flatnonzero(before > _GOOD)
+        if not len(left):
+            break
+        for k in left:
+            inside = np.searchsorted(ever.inside, known[k].inside)
+            of_x = rows.unit_x[inside]
+            change = np.zeros(len(ever.inside))
+            change[inside] = known[k].solve(G[k, inside] * of_x) * of_x
+            size = _relative(change, B[k] + change)
+            errors[k] = min(size, before[k])
+            if size < 0.5 * before[k]:
+                B[k] += change
+                a[k] += rows.of_intercept(float(g0[k]), change)
+                before[k] = size
+            else:
+                before[k] = 0.0
+    coefs = coefs.copy()
+    coefs[:, ever.inside] = B / unit
+    return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
+
+
+def _all_residuals(rows: "_Rows", B: Array, a: Array) -> tuple[Array, Array, Array]:
+    """``(X - c)'W r``, ``1'W r`` and ``r'W r`` for the coefficients in each row of B."""
+    G, g0, rss = np.zeros_like(B), np.zeros_like(a), np.zeros_like(a)
+    mean = a + B @ rows.centre
+    for low, high in rows.blocks(_LARGE_BLOCK):
+        X, y, w = rows.block(low, high)
+        X -= rows.centre
+        r = y - mean[:, np.newaxis] - B @ X.T
+        weighted = r if w is None else r * w
+        rss += np.einsum("ij,ij->i", r, weighted)
+        G += weighted @ X
+        g0 += weighted.sum(axis=1)
+    return G, g0, rss
 
 
 def _is_least_squares(

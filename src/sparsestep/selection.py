@@ -63,6 +63,21 @@ class CVErrors:
         disjoint = min(n_folds, self.total / self.weights.mean())
         return np.asarray(size * np.sqrt(square * n_folds / (n_folds - 1) / disjoint))
 
+    def of_choice(self) -> float:
+        """The error of the smallest-error rule: of each fold at the best alpha of the others.
+
+        The smallest of many errors is too small for new rows, because its own folds chose it. NaN
+        for a single fold. (Another estimate from the same errors, of Tibshirani and Tibshirani
+        2009, doubles the error where folds are single rows.)
+        """
+        if len(self.weights) == 1:
+            return np.nan
+        rss = self.mse * self.weights
+        others = rss.sum(axis=1, keepdims=True) - rss
+        chosen = (others / (self.weights.sum() - self.weights)).argmin(axis=0)
+        folds = np.arange(len(self.weights))
+        return float(np.average(self.mse[chosen, folds], weights=self.weights))
+
     def best(self) -> int:
         """Index of the smallest error; of equals the first, which is the largest alpha."""
         return self._best_of(np.arange(len(self.mse)))

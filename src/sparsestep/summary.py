@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.words import printable
+
 __all__ = ["Summary"]
 
 Array = NDArray[np.float64]
@@ -31,8 +33,8 @@ class Summary:
         Coefficients, standard errors and interval ends on the selected model.
     level : float
         Level of the intervals.
-    note : str
-        What to know of the weights of the rows; mostly empty.
+    notes : sequence of str
+        What to know before relying on the model: a sentence for each thing that was found.
     """
 
     facts: dict[str, str]
@@ -42,7 +44,7 @@ class Summary:
     low: Array
     high: Array
     level: float
-    note: str = ""
+    notes: Sequence[str] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -66,11 +68,16 @@ class Summary:
         """On what the intervals hold; empty if there is none."""
         return CONDITION if np.isfinite(self.low).any() else ""
 
+    def _below(self) -> list[str]:
+        """What stands below the table."""
+        notes = [f"Note: {printable(text)}" for text in self.notes]
+        return [self.condition, *notes] if self.condition else notes
+
     def cells(self) -> list[tuple[str, ...]]:
         """The rows of the table as it is printed."""
         numbers = zip(self.coef, self.standard_error, self.low, self.high, strict=True)
         return [
-            (name, *(f"{value:.5g}" for value in row))
+            (printable(name), *(f"{value:.5g}" for value in row))
             for name, row in zip(self.names, numbers, strict=True)
         ]
 
@@ -84,7 +91,7 @@ class Summary:
             for first, *rest in table:
                 cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
                 lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
-        for text in filter(None, (self.condition, self.note)):
+        for text in self._below():
             lines += ["", text]
         return "\n".join(lines)
 
@@ -106,6 +113,6 @@ class Summary:
         html = f"<table>{facts}</table>"
         if self.names:
             html += f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        for text in filter(None, (self.condition, self.note)):
+        for text in self._below():
             html += f"<p><small>{escape(text)}</small></p>"
         return html

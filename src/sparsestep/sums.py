@@ -12,6 +12,8 @@ and two sets of rows a and b together have the sums of both plus one product of 
     S = S_a + S_b + u u',   u = sqrt(W_a W_b / W) (mean_a - mean_b)
 
 The sums about zero, X'X - W mean mean', appear nowhere: at mean/sd = 1e7 they have no digit left.
+Nor are means rounded to one double, of which the difference of two keeps as few digits: they are
+pairs, `mean_x` + `low_x`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +22,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.runs import Runs, joined, require_same_folds
 from sparsestep.table import column_name
 from sparsestep.thin import DenseRows, Piece, gram, row_count
+from sparsestep.twofold import add
 from sparsestep.words import quoted
 
 __all__ = [
@@ -57,6 +61,9 @@ class Sums:
     weight_sum: float
     mean_x: Array
     mean_y: Array
+    # The means are mean_x + low_x and mean_y + low_y, in twice the precision.
+    low_x: Array
+    low_y: Array
     xtx: Array | None
     pieces: tuple[Piece, ...] | None
     xty: Array
@@ -67,6 +74,8 @@ class Sums:
     target_names: tuple[str, ...] | None = None
     # Columns of text that columns of zeros and ones stand for, and their categories.
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # The folds that these are, if they are folds.
+    runs: Runs = ()
 
     @classmethod
     def empty(cls, m: int, k: int, names: tuple[str, ...] | None, flat_y: bool) -> "Sums":
@@ -76,6 +85,8 @@ class Sums:
             weight_sum=0.0,
             mean_x=np.zeros(m),
             mean_y=np.zeros(k),
+            low_x=np.zeros(m),
+            low_y=np.zeros(k),
             xtx=None if m else np.zeros((0, 0)),
             pieces=() if m else None,
             xty=np.zeros((m, k)),
@@ -157,7 +168,9 @@ def merge(pieces: Iterable[Sums]) -> Sums:
     """Sums of all rows of several pieces, which stay as they are."""
     total: Sums | None = None
     ours = False
+    runs: list[Runs] = []
     for piece in pieces:
+        runs.append(piece.runs)
         if total is None:
             total = piece
             continue
@@ -166,6 +179,7 @@ def merge(pieces: Iterable[Sums]) -> Sums:
         total = merged
     if total is None:
         raise ValueError("There are no moments to merge, so the columns are unknown.")
+    require_same_folds(runs)
     return total
 
 
@@ -175,6 +189,7 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
     S = S_a + S_b + u u' with u = sqrt(W_a W_b / W) (mean_a - mean_b).
     """
     require_mergeable(a, b)
+    runs = joined(a.runs, b.runs)
     if b.n_samples == 0:
         return a
     if a.n_samples == 0:
@@ -182,7 +197,8 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
     m = len(a.mean_x)
     W = a.weight_sum + b.weight_sum
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        gap_x, gap_y = a.mean_x - b.mean_x, a.mean_y - b.mean_y
+        gap_x, _ = add((a.mean_x, a.low_x), (-b.mean_x, -b.low_x))
+        gap_y, _ = add((a.mean_y, a.low_y), (-b.mean_y, -b.low_y))
         factor = np.sqrt(a.weight_sum / W * b.weight_sum)
         u, v = factor * gap_x, factor * gap_y
         xty = a.xty + b.xty + u[:, None] * v
@@ -190,12 +206,9 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
         diag = a.diag + b.diag + u**2
     _require_range(diag, yty, xty, a.names, u, v)
     # The heavier mean moves less, which keeps its digits.
-    if a.weight_sum >= b.weight_sum:
-        mean_x = a.mean_x - b.weight_sum / W * gap_x
-        mean_y = a.mean_y - b.weight_sum / W * gap_y
-    else:
-        mean_x = b.mean_x + a.weight_sum / W * gap_x
-        mean_y = b.mean_y + a.weight_sum / W * gap_y
+    heavy, share = (a, -b.weight_sum / W) if a.weight_sum >= b.weight_sum else (b, a.weight_sum / W)
+    mean_x, low_x = add((heavy.mean_x, heavy.low_x), (share * gap_x, np.zeros(m)))
+    mean_y, low_y = add((heavy.mean_y, heavy.low_y), (share * gap_y, np.zeros_like(gap_y)))
     xtx: Array | None = None
     pieces: tuple[Piece, ...] | None = None
     between = DenseRows(u[None], v[None])
@@ -221,6 +234,8 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
         weight_sum=W,
         mean_x=mean_x,
         mean_y=mean_y,
+        low_x=low_x,
+        low_y=low_y,
         xtx=xtx,
         pieces=pieces,
         xty=xty,
@@ -230,6 +245,7 @@ def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
         flat_y=a.flat_y,
         target_names=a.target_names or b.target_names,
         categories=a.categories | b.categories,
+        runs=runs,
     )
 
 

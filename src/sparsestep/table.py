@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from sparsestep.words import repeated
+
 __all__ = ["BLOCK_BYTES", "Table", "column_name"]
 
 Array = NDArray[np.float64]
@@ -39,6 +41,8 @@ class Table:
                 raise ValueError(
                     f"feature_names must be {self.m} strings, one for each column of X."
                 )
+        if names is not None and len(set(names)) < len(names):
+            raise ValueError(f"X has more than one column {repeated(names)!r}; rename one.")
         self.names = names
         _require_numbers(self.X, names)
         y = _target(y)
@@ -47,6 +51,8 @@ class Table:
         if len(y) != self.n:
             raise ValueError(f"X has {self.n} rows but y has {len(y)}.")
         self.k = self.y.shape[1]
+        if not self.k:
+            raise ValueError("y has no columns; give at least one target.")
         self.weight = None if sample_weight is None else _weights(sample_weight, self.n)
         self.n_active = self.n if self.weight is None else int(np.count_nonzero(self.weight))
         if self.n and not self.n_active and not zero_weights_ok:
@@ -183,14 +189,24 @@ def _table(X: Any) -> tuple[Any, tuple[str, ...] | None]:
 
 
 def _pandas(X: Any) -> Any:
-    """A pandas frame as one array where that takes no copy, otherwise column by column."""
+    """A pandas frame as one array where that takes no copy, otherwise column by column.
+
+    A frame of sparse columns is a sparse matrix.
+    """
     kinds = list(X.dtypes)
+    if kinds and all(_is_sparse(kind) and kind.fill_value == 0 for kind in kinds):
+        return _table(X.sparse.to_coo())[0]
     if kinds and isinstance(kinds[0], np.dtype) and all(kind == kinds[0] for kind in kinds):
         return X.to_numpy()
     columns = [X.iloc[:, j] for j in range(X.shape[1])]
     return _Columns(
         [c.to_numpy() if isinstance(c.dtype, np.dtype) else c.array for c in columns], len(X)
     )
+
+
+def _is_sparse(kind: Any) -> bool:
+    """Whether a type is pandas' SparseDtype, which says what is not stored."""
+    return hasattr(kind, "fill_value") and hasattr(kind, "subtype")
 
 
 def _names(columns: Iterable[Any]) -> tuple[str, ...] | None:
@@ -238,7 +254,8 @@ def _require_numbers(X: Any, names: tuple[str, ...] | None) -> None:
             j = next(wrong, 0)
         _refuse(j, names, X.dtype)
     for j, column in enumerate(X.columns):
-        kind = getattr(column, "dtype", getattr(column, "type", None))
+        kind: Any = getattr(column, "dtype", getattr(column, "type", None))
+        kind = kind.subtype if _is_sparse(kind) else kind
         if isinstance(kind, np.dtype):
             good = kind.kind in "fiub"
         else:

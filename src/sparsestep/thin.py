@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.twofold import Pair, two_sum
+
 __all__ = ["DenseRows", "Piece", "SparseRows", "centred", "gram", "row_count"]
 
 Array = NDArray[np.float64]
@@ -110,7 +112,7 @@ def gram(pieces: Sequence[Piece], m: int) -> Array:
     return total
 
 
-def centred(values: NDArray[Any], root: Array, p: Array) -> tuple[Array, Array]:
+def centred(values: NDArray[Any], root: Array, p: Array) -> tuple[Pair, Array]:
     """Weighted mean, and the rows about it times the roots of their weights."""
     first = np.asarray(values[0], dtype=np.float64)
     step = p @ (values - first)
@@ -121,4 +123,4 @@ def centred(values: NDArray[Any], root: Array, p: Array) -> tuple[Array, Array]:
     centred -= rest
     if (root != 1.0).any():
         centred *= root[:, None]
-    return mean + rest, centred
+    return two_sum(mean, rest), centred

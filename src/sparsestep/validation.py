@@ -1,6 +1,5 @@
 """Parameters and input of estimators and paths, checked: one clear sentence for what is wrong."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.words import quoted
+from sparsestep.words import quoted, repeated
 
 __all__ = [
     "alpha_values",
@@ -61,7 +60,7 @@ def require_columns(table: Any, what: str) -> None:
     if not len(names):
         raise ValueError(f"{what} has no columns; give at least one.")
     if len(set(names)) < len(names):
-        raise ValueError(f"{what} has more than one column {_repeated(names)!r}; rename one.")
+        raise ValueError(f"{what} has more than one column {repeated(names)!r}; rename one.")
 
 
 def _numbers(names: Any, columns: Any, n: int) -> Array:
@@ -300,7 +299,7 @@ def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
             f"{quoted(names, 5)}."
         )
     if len(factors) < len(labels):
-        raise ValueError(f"penalty_factor names {_repeated(labels)!r} twice; give one factor.")
+        raise ValueError(f"penalty_factor names {repeated(labels)!r} twice; give one factor.")
     missing = [name for name in names if name not in factors]
     if missing and not isinstance(given, Mapping):
         raise ValueError(
@@ -308,11 +307,6 @@ def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
             "and a dict may leave out those at 1."
         )
     return [factors.get(name, 1.0) for name in names]
-
-
-def _repeated(names: Iterable[Any]) -> Any:
-    """The first name that is there more than once."""
-    return next(name for name, times in Counter(names).items() if times > 1)
 
 
 def one_alpha(alpha: Any) -> Array:

@@ -1,15 +1,66 @@
-"""Names and numbers in sentences: a few of many names, variables, folds, a model within."""
+"""Names and numbers in sentences: a few of many names, rows left out, folds, a model within."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["cross_validation", "model_within", "quoted", "variables"]
+__all__ = [
+    "cross_validation",
+    "made_up_names",
+    "missing_by_column",
+    "model_within",
+    "printable",
+    "quoted",
+    "repeated",
+    "rows_left_out",
+    "variables",
+]
+
+# In a sentence on missing values so many columns are named.
+_MOST_COLUMNS = 5
+
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+
+
+def printable(text: str) -> str:
+    """The text without characters that drive a terminal or turn the direction of writing.
+
+    A name may hold such. Letters that are joined or kept apart, as in Persian, stay so.
+    """
+    return "".join(
+        c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
 
 
 def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
     """The first of some names in quotation marks, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} {more}" if len(names) > most else "")
+
+
+def made_up_names(m: int) -> list[str]:
+    """What m columns without names are called."""
+    return [f"x{j}" for j in range(m)]
+
+
+def missing_by_column(missing: Mapping[str, int]) -> str:
+    """The columns in which most values are missing, and in how many rows."""
+    most = sorted(missing.items(), key=lambda item: -item[1])[:_MOST_COLUMNS]
+    text = ", ".join(f"{count} in {name!r}" for name, count in most)
+    more = len(missing) - len(most)
+    return text + (f", and others in {more} more columns" if more else "")
+
+
+def rows_left_out(dropped: int, rows: int, missing: Mapping[str, int]) -> str:
+    """How many rows were left out for a missing value, and the columns that cost most."""
+    half = ", more than half of them," if 2 * dropped > rows else ""
+    by = f" ({missing_by_column(missing)})" if missing else ""
+    return f"Left out {dropped} of {rows} rows{half} with a missing value{by}."
+
+
+def repeated(names: Iterable[Any]) -> Any:
+    """The first name that is there more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)
 
 
 def variables(k: int) -> str:

@@ -14,6 +14,9 @@ __all__ = ["main"]
 def main() -> NoReturn:
     """Run the command of this process's arguments, and exit."""
     signal.signal(signal.SIGTERM, _terminated)
+    # A stream that was closed is None; a file opened next would get its number.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if sys.argv[1:2] not in (["demo"], ["study"]):
         sys.meta_path.insert(0, _WithoutPandas())
     code = _run(sys.argv[1:])

@@ -12,7 +12,9 @@ import os
 import sys
 import traceback
 
-__all__ = ["BadInputError", "explained", "printable"]
+from sparsestep.words import printable
+
+__all__ = ["BadInputError", "explained"]
 
 TRACEBACK = "SPARSESTEP_TRACEBACK"
 
@@ -34,11 +36,6 @@ def explained(error: BaseException, arguments: list[str]) -> int:
     return code
 
 
-def printable(text: str) -> str:
-    """The text without characters that would drive the terminal, which a name may hold."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     """The exit code and the sentence."""
     while isinstance(error, ImportError) and isinstance(error.__cause__, ImportError):
@@ -49,8 +46,11 @@ def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str
     if isinstance(error, KeyboardInterrupt):
         return 130, "Interrupted."
     if origin == "cyclopts":
-        from cyclopts import UnknownCommandError
+        from cyclopts import MissingArgumentError, UnknownCommandError
 
+        if isinstance(error, MissingArgumentError) and error.argument and error.keyword is None:
+            # Its name is not there either.
+            text = f"sparsestep {arguments[0]} needs {' or '.join(error.argument.names)}."
         known = arguments and not isinstance(error, UnknownCommandError)
         command = [arguments[0]] if known and not arguments[0].startswith("-") else []
         return 2, f"{_ended(text)} See: {' '.join(['sparsestep', *command, '--help'])}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments, expanded
-from sparsestep.cli.options import Flag, TableOptions, Talk
+from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
@@ -18,7 +18,7 @@ from sparsestep.collinearity import LostDigitsWarning
 from sparsestep.fitted import GIVEN_FOLDS, Fitted, by_alpha, by_criterion, by_folds, by_size
 from sparsestep.fitting import Settings
 from sparsestep.model_document import Document, Kind
-from sparsestep.model_file import fitted_document, write_document
+from sparsestep.model_file import fitted_document, fitted_of, write_document
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
 from sparsestep.validation import alphas_wanted, one_alpha, whole_number
@@ -41,6 +41,7 @@ def fit(
     rule: Literal["min", "1se"] | None = None,
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
+    always: Annotated[list[str] | None, Names] = None,
     seed: int = 0,
     model: Annotated[Path | None, Parameter(alias="-m")] = None,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
@@ -60,13 +61,15 @@ def fit(
     criterion
         Choose alpha by an information criterion.
     size
-        Keep exactly so many variables.
+        Keep exactly so many variables: the best model of that size that is found by swaps.
     rule
         With cross-validation: the smallest error, or the sparsest model within one standard error.
     alphas
         How many alphas to try, or which, as 1,10,100.
     polish
         Add, drop and swap variables after the fit while the exact objective falls.
+    always
+        Columns that every model keeps, without a penalty, as a,b,c.
     seed
         Seed of the random folds.
     model
@@ -80,18 +83,19 @@ def fit(
     kind = _kind(cv, alpha, criterion, size, rule)
     wanted = alphas_given(alphas)
     folds = _folds(data, cv) if kind == "SparseStepCV" else None
-    settings = settings_of(polish)
     if alpha is not None:
         one_alpha(alpha)
     if size is not None:
         whole_number("--size", size, least=0)
     reading = read(data, table, screen, folds, seed)
+    settings = settings_of(polish, reading.always(always))
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
-        warnings.catch_warnings(record=True) as caught,
+        warnings.catch_warnings(),
         reading.naming_target(),
     ):
-        warnings.simplefilter("always", LostDigitsWarning)
+        # It is among the notes.
+        warnings.simplefilter("ignore", LostDigitsWarning)
         fitted: Fitted
         own: dict[str, Any]
         if alpha is not None:
@@ -119,23 +123,13 @@ def fit(
         target=reading.target,
         source=reading.source,
         weight=reading.weight,
-        one_hot=reading.one_hot,
         rows_dropped=reading.rows_dropped,
+        dropped_by=reading.rows_missing,
         seed=seed if kind == "SparseStepCV" and not are_moments(data) else None,
         model_path=path,
     )
     _write(document, model, report)
-    lost = [each.message for each in caught if isinstance(each.message, LostDigitsWarning)]
-    advice = "keep fewer of them with --size"
-    if not are_moments(data):
-        advice += ", or leave some out with --drop"
-    more = [f"{str(each).rsplit(';', 1)[0]}; {advice}." for each in lost]
-    _print(screen, fitted, document, more, model, report)
-
-
-def _with_options(text: str) -> str:
-    """A sentence on a fit with the options instead of parameters."""
-    return text.replace("criterion='ebic'", "--criterion ebic")
+    _print(screen, document, reading.notes, model, report)
 
 
 def _kind(
@@ -147,7 +141,7 @@ def _kind(
     if len(given) > 1:
         raise BadInputError(f"{' and '.join(given)} exclude each other; give one of them.")
     if rule is not None and given not in ([], ["--cv"]):
-        raise BadInputError(f"--rule is for cross-validation; leave out it or {given[0]}.")
+        raise BadInputError(f"--rule is for cross-validation; leave out --rule or {given[0]}.")
     if given in (["--alpha"], ["--size"]):
         return "SparseStep"
     return "SparseStepIC" if given == ["--criterion"] else "SparseStepCV"
@@ -185,9 +179,9 @@ def alphas_given(text: str) -> int | NDArray[np.float64]:
     return alphas_wanted(values)
 
 
-def settings_of(polish: bool) -> Settings:
+def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Settings:
     """How to fit."""
-    return Settings(polish="swap" if polish else None)
+    return Settings(penalty_factor=penalty_factor, polish="swap" if polish else None)
 
 
 def _parameters(settings: Settings) -> dict[str, Any]:
@@ -195,7 +189,7 @@ def _parameters(settings: Settings) -> dict[str, Any]:
     return {
         "fit_intercept": settings.fit_intercept,
         "standardize": settings.standardize,
-        "penalty_factor": None,
+        "penalty_factor": settings.penalty_factor,
         **vars(settings.schedule),
         "polish": settings.polish,
         "solver": settings.solver,
@@ -223,25 +217,24 @@ def _write(document: Document, model: Path | None, report: Path | None) -> None:
 
 def _print(
     screen: Screen,
-    fitted: Fitted,
     document: Document,
-    more: list[str],
+    on_table: list[str],
     model: Path | None,
     report: Path | None,
 ) -> None:
-    """The summary, for people or for programs, with more warnings than the document has."""
+    """The summary, for people or for programs."""
     question, (target,) = document["question"], document["targets"]
-    summary = fitted.summary(question["features"], level=target["level"], target=0)
-    facts = {name: _with_options(value) for name, value in summary.facts.items()}
-    screen.facts({"target": question["target"][0], **facts})
+    # Of the document, which knows of rows that were left out.
+    summary = fitted_of(document).summary(question["features"], level=target["level"], target=0)
+    screen.facts({"target": question["target"][0], **summary.facts})
     if summary.names:
         screen.say()
         screen.table(summary.columns, summary.cells())
     if summary.condition:
         screen.say()
         screen.say(summary.condition, style="dim")
-    warned = [*more, *(_with_options(each["text"]) for each in document["warnings"])]
-    for text in warned:
+    notes = [*summary.notes, *on_table]
+    for text in notes:
         screen.warn(text)
     for what, path in (("Model", model), ("Report", report)):
         if path is not None:
@@ -272,8 +265,9 @@ def _print(
             "r2": target["r2"],
             "cv_error": None if cv is None or index is None else cv["mean"][index],
             "cv_error_se": None if cv is None or index is None else cv["se"][index],
+            "cv_error_of_choice": None if cv is None else cv["of_choice"],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
-            "warnings": warned,
+            "notes": notes,
             "model": None if model is None else str(model),
             "report": None if report is None else str(report),
         }

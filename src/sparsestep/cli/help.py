@@ -39,6 +39,7 @@ sparsestep fit patients.csv --target progression --criterion bic
 sparsestep fit patients.csv --target progression --size 5 --drop id,name
 sparsestep fit "sales/*.parquet" --target revenue --features price,ads
 sparsestep fit flats.csv --target price --one-hot --drop-missing
+sparsestep fit flats.csv --target price --category zip,year --always size
 sparsestep fit excel.csv --target price --encoding cp1252
 sparsestep fit site-1.npz site-2.npz site-3.npz --target price
 ```
@@ -51,6 +52,7 @@ Prints a line for each alpha at which the set of variables changes.
 sparsestep path patients.csv --target progression
 sparsestep path patients.csv --target progression --alphas sizes
 sparsestep path patients.csv --target progression --plot path.svg
+sparsestep path patients.csv --target progression --plot path.svg --standardized
 sparsestep path patients.csv --target progression -o path.csv
 sparsestep path site-1.npz site-2.npz
 ```

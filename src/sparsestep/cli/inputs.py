@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 
 from sparsestep.cli.errors import BadInputError
+from sparsestep.sources.checks import require_distinct
 
 __all__ = ["are_moments", "expanded"]
 
@@ -20,7 +21,10 @@ def are_moments(data: Sequence[str]) -> bool:
 
 
 def expanded(data: Sequence[str]) -> list[str]:
-    """The data, with its files for each pattern of moments files; tables find their own."""
+    """The data, with its files for each pattern of moments files; tables find their own.
+
+    No file may be there twice.
+    """
     found: list[str] = []
     for path in data:
         pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
@@ -28,4 +32,5 @@ def expanded(data: Sequence[str]) -> list[str]:
         if not matches:
             raise BadInputError(f"No file matches {path}.")
         found += matches
+    require_distinct(found)
     return found

@@ -11,6 +11,7 @@ from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.moments import Moments
+from sparsestep.runs import require_complete, require_same_folds
 
 __all__ = ["merge"]
 
@@ -27,24 +28,31 @@ def merge(
     Parameters
     ----------
     data
-        Files that the command moments wrote (.npz), with the same columns in the same order.
+        Files that the command moments wrote (.npz), with the same columns in the same order: of
+        whole tables, all folds of tables, or the same fold of several.
     output
         Write the merged moments here (.npz).
     """
     screen = Screen(talk)
     data = expanded(data)
     check_outputs([(output, "moments", [".npz"])], data)
-    parts: list[Moments] = []
-    for path in data:
+    merged = Moments.load(data[0])
+    runs = [merged.runs]
+    for path in data[1:]:
         part = Moments.load(path)
         try:
             # One at a time, so that a message can name the file.
-            parts = [Moments.merge([*parts, part])]
+            merged = merged + part
         except ValueError as error:
             raise BadInputError(f"{path} cannot be merged with {data[0]}: {error}") from error
-    (merged,) = parts
+        runs.append(part.runs)
+    together = require_same_folds(runs)
+    # One fold of each of several tables is that fold of all their rows.
+    if any(len(run.folds) > 1 for run in together):
+        require_complete(together)
     merged.save(output)
-    screen.say(f"{merged.n_samples} rows from {len(data)} files, {merged.n_features} columns")
+    files = f"{len(data)} file{'s' * (len(data) > 1)}"
+    screen.say(f"{merged.n_samples} rows from {files}, {merged.n_features} columns")
     screen.say(f"Moments: {output}")
     screen.json(
         {

@@ -1,5 +1,6 @@
 """`sparsestep moments`: a table to its moments."""
 
+import glob
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +37,8 @@ def moments(
         Write the moments here (.npz). With --folds there is a file for each fold, in whose names
         -fold-0, -fold-1 and so on stands before the ending.
     folds
-        Write so many files, each of a random part of the rows.
+        Write so many files, each of a random part of the rows. Folds of an earlier run that would
+        stay beside them are refused.
     seed
         Seed of the random folds.
     """
@@ -46,22 +48,17 @@ def moments(
     if folds is not None:
         whole_number("--folds", folds, least=2)
     width = len(str((folds or 1) - 1))
-    files = (
-        [output]
-        if folds is None
-        else [
-            output.with_name(f"{output.stem}-fold-{fold:0{width}}{output.suffix}")
-            for fold in range(folds)
-        ]
-    )
+    numbers = [f"{fold:0{width}}" for fold in range(folds or 0)]
+    files = [_fold_file(output, number) for number in numbers] or [output]
     check_outputs([(file, "moments", [".npz"]) for file in files], data)
+    if folds is not None:
+        _require_no_older_folds(output, files)
     reading = read(data, table, screen, folds, seed)
     for part, file in zip(reading.parts, files, strict=True):
         part.save(file)
     rows = sum(part.n_samples for part in reading.parts)
-    if reading.rows_dropped:
-        n = rows + reading.rows_dropped
-        screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
+    for note in reading.all_notes:
+        screen.warn(note)
     screen.say(
         f"{rows} rows, {reading.parts[0].n_features} columns and the target {reading.target}"
     )
@@ -77,9 +74,27 @@ def moments(
         {
             "rows": rows,
             "rows_dropped": reading.rows_dropped,
+            "notes": reading.all_notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
             "files": [str(file) for file in files],
             "files_that_hold_rows": [str(file) for file in holding],
         }
     )
+
+
+def _fold_file(output: Path, number: str) -> Path:
+    """The name of the file of a fold."""
+    return output.with_name(f"{output.stem}-fold-{number}{output.suffix}")
+
+
+def _require_no_older_folds(output: Path, files: list[Path]) -> None:
+    """Raise if a pattern of the files would find folds that an earlier run has left."""
+    pattern = _fold_file(Path(glob.escape(str(output))), "*")
+    old = sorted(set(map(Path, glob.glob(str(pattern)))).difference(files))
+    if old:
+        more = f" and {len(old) - 1} more" if len(old) > 1 else ""
+        raise BadInputError(
+            f"Older folds would stay beside the new ones ({old[0]}{more}); remove them, or give "
+            "another name for the moments."
+        )

@@ -7,11 +7,11 @@ from cyclopts import Parameter
 
 from sparsestep.sources.csv_format import CsvFormat
 
-__all__ = ["CsvOptions", "Flag", "TableOptions", "Talk"]
+__all__ = ["CsvOptions", "Flag", "Names", "TableOptions", "Talk"]
 
 # Options that are there or not, without a --no- form.
 Flag = Parameter(negative="", show_default=False)
-_Names = Parameter(negative="")
+Names = Parameter(negative="")
 CsvOptions = Annotated[CsvFormat, Parameter(name="*")]
 
 
@@ -23,10 +23,10 @@ class TableOptions:
     target: Annotated[str | None, Parameter(alias="-t")] = None
     "Name of the column to explain."
 
-    features: Annotated[list[str] | None, _Names] = None
+    features: Annotated[list[str] | None, Names] = None
     "Columns to explain it with, as a,b,c. All others if not given."
 
-    drop: Annotated[list[str] | None, _Names] = None
+    drop: Annotated[list[str] | None, Names] = None
     "Columns to leave out, as a,b,c."
 
     weight: str | None = None
@@ -36,8 +36,15 @@ class TableOptions:
     """Turn columns of text into columns of zeros and ones, one for each category but the most
     frequent. Finding the categories takes a first pass over these columns."""
 
+    category: Annotated[list[str] | None, Names] = None
+    """Columns to turn into such columns whatever they hold, as a,b,c: numbers of districts, years,
+    dates."""
+
+    missing_category: Annotated[bool, Flag] = False
+    "With --one-hot or --category: give missing values a category of their own, (missing)."
+
     drop_missing: Annotated[bool, Flag] = False
-    "Leave out rows with a missing value, and say how many."
+    "Leave out rows with a missing value, and say how many and for which columns."
 
     csv: CsvOptions = field(default_factory=CsvFormat)
 

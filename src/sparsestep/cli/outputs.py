@@ -14,7 +14,7 @@ def check_outputs(
     outputs: Iterable[tuple[Path | None, str, Sequence[str]]], inputs: Sequence[str] = ()
 ) -> None:
     """Raise unless all results can be written: paths, what they are, and their possible endings."""
-    seen: list[Path] = []
+    seen: list[str] = []
     for path, what, endings in outputs:
         if path is None:
             continue
@@ -25,9 +25,10 @@ def check_outputs(
                     raise BadInputError(
                         f"The {what} would overwrite {other}, which is read; give it another name."
                     )
-        if path.absolute() in seen:
+        file = os.path.realpath(path)
+        if file in seen:
             raise BadInputError(f"{path} is given for two results; give them different names.")
-        seen.append(path.absolute())
+        seen.append(file)
 
 
 def _files(inputs: Sequence[str]) -> Iterable[str]:
@@ -51,10 +52,11 @@ def _check(path: Path, what: str, endings: Sequence[str]) -> None:
         raise BadInputError(f"{path} is no ordinary file; give another name for the {what}.")
     if path.suffix.lower() not in endings:
         raise BadInputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
-    if not path.parent.is_dir():
-        raise BadInputError(f"The folder {path.parent} for the {what} does not exist; make it.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"The folder {path.parent} for the {what} cannot be written to.")
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise BadInputError(f"The folder {folder} for the {what} does not exist; make it.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadInputError(f"The folder {folder} for the {what} cannot be written to.")
 
 
 def _either(endings: Sequence[str]) -> str:

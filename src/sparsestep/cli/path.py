@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
 from sparsestep.cli.inputs import expanded
-from sparsestep.cli.options import Flag, TableOptions, Talk
+from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
+from sparsestep.collinearity import collinearity
+from sparsestep.moments import Moments
 from sparsestep.path import Path as ModelPath
 from sparsestep.path import fit_path
 
@@ -36,7 +38,9 @@ def path(
     table: TableOptions = TableOptions(),  # noqa: B008
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
+    always: Annotated[list[str] | None, Names] = None,
     plot: Path | None = None,
+    standardized: Annotated[bool, Flag] = False,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
@@ -51,8 +55,12 @@ def path(
         How many alphas, or which, as 1,10,100, or sizes: one model of every number of variables.
     polish
         Add, drop and swap variables after each fit while the exact objective falls.
+    always
+        Columns that every model keeps, without a penalty, as a,b,c.
     plot
         Draw the path here (.svg, .png or .pdf).
+    standardized
+        Draw the effect of one standard deviation of each variable instead of its coefficient.
     output
         Write all models here (.parquet, .csv or .arrow): a row for each alpha.
     """
@@ -60,24 +68,28 @@ def path(
 
     screen = Screen(talk)
     data = expanded(data)
+    if standardized and plot is None:
+        raise BadInputError("--standardized is for the picture; give --plot too.")
     check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
     with screen.waiting(f"Fitting {moments.n_features} variables"):
-        fits, missing = fit_path(moments, wanted, settings_of(polish))
-        found = ModelPath.of(moments, fits, missing_sizes=missing)
-    names = list(found.feature_names or (f"x{j}" for j in range(len(found.coefs))))
+        fits, missing = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
+        by_size = isinstance(wanted, str)
+        found = ModelPath.of(moments, fits, missing_sizes=missing, by_size=by_size)
+    names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
     if output is not None:
         _write(found, names, r2, output)
     if plot is not None:
-        _draw(found, plot)
+        deviation = np.sqrt(moments.diag / moments.weight_sum)
+        _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
-    if reading.rows_dropped:
-        n = moments.n_samples + reading.rows_dropped
-        screen.warn(f"{reading.rows_dropped} of {n} rows were left out for a missing value.")
+    notes = [*_lost_digits(moments, found), *reading.all_notes]
+    for note in notes:
+        screen.warn(note)
     for what, file in (("Picture", plot), ("Path", output)):
         if file is not None:
             screen.say(f"{what}: {file}")
@@ -86,6 +98,7 @@ def path(
             "target": reading.target,
             "rows": moments.n_samples,
             "rows_dropped": reading.rows_dropped,
+            "notes": notes,
             "features": names,
             "models": [
                 {
@@ -119,13 +132,21 @@ def _print(
         if i == 0 or np.any(kept != before):
             change = _listed(names, kept & ~before, "+") + _listed(names, before & ~kept, "-")
             count = str(found.n_nonzero[i])
-            rows.append((f"{alpha:.5g}", count, f"{r2[i]:.4f}", " ".join(change)))
+            rows.append((f"{alpha:.5g}", count, f"{r2[i]:z.4f}", " ".join(change)))
         before = kept
     screen.table(("alpha", "variables", "R2", "enter (+) and leave (-)"), rows, texts=(3,))
     if found.missing_sizes:
         sizes = ", ".join(map(str, found.missing_sizes))
         variables = "variable" if sizes == "1" else "variables"
         screen.warn(f"No alpha was found that keeps exactly {sizes} {variables}.")
+
+
+def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
+    """What to know of the digits of the fullest model: files give no rows to refine it by."""
+    fullest = found.coefs[:, np.argmax(found.n_nonzero)]
+    known = collinearity(moments, fullest, fit_intercept=True)
+    lost = known.lost(known.error, "leave some of them out.")
+    return [] if lost is None else [str(lost)]
 
 
 def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:
@@ -163,14 +184,14 @@ def _write(
     write_batches(output, [pa.RecordBatch.from_pydict(columns)])
 
 
-def _draw(found: ModelPath, plot: Path) -> None:
-    """Draw the path into a file."""
+def _draw(found: ModelPath, plot: Path, scale: Array | None) -> None:
+    """Draw the path into a file; `scale` are deviations of the variables."""
     import matplotlib
 
     from sparsestep.whole_file import whole_file
 
     matplotlib.use("agg")
-    display = found.plot()
+    display = found.plot(scale=scale)
     with whole_file(plot, "picture") as temporary:
         cast("Figure", display.figure_).savefig(
             temporary, format=plot.suffix[1:].lower(), bbox_inches="tight"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
-from sparsestep.cli.options import CsvOptions, Flag, Talk
+from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import not_numbers, split_names, tell_decimal_comma
 from sparsestep.cli.screen import PATIENCE, Screen
@@ -28,7 +28,7 @@ def predict(
     /,
     *,
     output: Annotated[Path, Parameter(alias="-o")],
-    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
+    keep: Annotated[list[str] | None, Names] = None,
     missing_as_null: Annotated[bool, Flag] = False,
     csv: CsvOptions = CsvFormat(),  # noqa: B008
     talk: Talk = Talk(),  # noqa: B008
@@ -65,8 +65,11 @@ def predict(
         except MissingValueError as error:
             what_to_do = "use --missing-as-null to leave such predictions out."
             raise BadInputError(f"{str(error).removesuffix('.')}; {what_to_do}") from error
+    far = batches.far
+    if far.rows:
+        screen.warn(far.text())
     screen.say(f"Predictions of {count} rows: {output}")
-    screen.json({"rows": count, "predictions": str(output)})
+    screen.json({"rows": count, "rows_far_outside": far.rows, "predictions": str(output)})
 
 
 def _counted(batches: Predictions, advance: Any) -> Iterator[Any]:

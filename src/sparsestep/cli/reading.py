@@ -4,13 +4,18 @@ import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
+from sparsestep.notes import RowsDropped
+from sparsestep.runs import require_all_folds
 from sparsestep.sources import (
     CsvFormat,
     DroppedRowsWarning,
@@ -22,8 +27,12 @@ from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.checks import about_target, left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
 from sparsestep.sums import OutOfRange
+from sparsestep.words import made_up_names
 
 __all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]
+
+# A column of text that becomes more columns than this is worth a note.
+MANY_INDICATORS = 30
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,11 @@ class Reading:
     source: str
     weight: str | None
     categories: dict[str, list[str]]
-    rows_dropped: int
+    rows_dropped: int = 0
+    rows_missing: dict[str, int] = field(default_factory=dict)
+    "In how many rows a value is missing in each column, if such rows were left out."
+    notes: list[str] = field(default_factory=list)
+    "What should be known of the table that was read, beside the rows left out."
 
     @property
     def whole(self) -> Moments:
@@ -48,6 +61,15 @@ class Reading:
             )
         return whole
 
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and on rows left out the one that a model would have."""
+        if not self.rows_dropped:
+            return self.notes
+        total = sum(part.n_samples for part in self.parts) + self.rows_dropped
+        dropped = RowsDropped(self.rows_dropped, total, self.rows_missing)
+        return [dropped.text(self.names, [self.target]), *self.notes]
+
     @contextmanager
     def naming_target(self) -> Iterator[None]:
         """Call the target by its name in what is said of sums that are out of range."""
@@ -57,9 +79,21 @@ class Reading:
             raise BadInputError(about_target(str(error), self.target)) from error
 
     @property
-    def one_hot(self) -> dict[str, tuple[list[str], list[str]]]:
-        """Columns of text, their categories, and the columns that stand for them."""
-        return {name: (known, indicators(name, known)) for name, known in self.categories.items()}
+    def names(self) -> list[str]:
+        """The columns of the moments, by number if they have no names."""
+        moments = self.parts[0]
+        return list(moments.feature_names or made_up_names(moments.n_features))
+
+    def always(self, given: Sequence[str] | None) -> NDArray[np.float64] | None:
+        """Penalty factors that keep some columns in every model, those of their categories too."""
+        if not given:
+            return None
+        encoded = {name: indicators(name, known) for name, known in self.categories.items()}
+        known = [*encoded, *self.names]
+        wanted = split_names(given, known)
+        require_columns(wanted, known, "the list of features")
+        free = {column for name in wanted for column in encoded.get(name, [name])}
+        return np.array([0.0 if name in free else 1.0 for name in self.names])
 
 
 def read(
@@ -72,11 +106,21 @@ def read(
         raise BadInputError("Which column is to be explained? Name it with --target.")
     source = data[0] if len(data) == 1 else list(data)
     features = _features(source, options, screen)
+    codes = split_names(options.category or [], features)
+    require_columns(codes, features, "the list of features")
+    if options.missing_category and not (options.one_hot or codes):
+        raise BadInputError("--missing-category is for categories; give --one-hot or --category.")
     try:
         categories: dict[str, list[str]] = {}
-        if options.one_hot:
+        if options.one_hot or codes:
             with screen.waiting("Finding the categories"):
-                categories = read_categories(source, features, csv=options.csv)
+                categories = read_categories(
+                    source,
+                    features if options.one_hot else codes,
+                    codes=codes,
+                    missing=options.missing_category,
+                    csv=options.csv,
+                )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DroppedRowsWarning)
             found = read_moments(
@@ -97,15 +141,39 @@ def read(
         raise BadInputError(
             str(error).replace("with drop_missing.", "with --drop-missing.")
         ) from error
-    dropped = [each.message for each in caught if isinstance(each.message, DroppedRowsWarning)]
+    dropped = next(
+        (each.message for each in caught if isinstance(each.message, DroppedRowsWarning)), None
+    )
     return Reading(
         parts=found if isinstance(found, list) else [found],
         target=options.target,
         source=_named(data),
         weight=options.weight,
         categories=categories,
-        rows_dropped=sum(each.n_dropped for each in dropped),
+        rows_dropped=dropped.n_dropped if dropped else 0,
+        rows_missing=dropped.n_missing if dropped else {},
+        notes=[*_on_missing(dropped, options), *_many(categories)],
     )
+
+
+def _many(categories: dict[str, list[str]]) -> list[str]:
+    """Which columns have become many, and what to do."""
+    return [
+        f"Column {name!r} has become {count} columns of zeros and ones; put its categories into "
+        f"groups, or leave it out with --drop {shlex.quote(name)}."
+        for name, known in categories.items()
+        if (count := len(indicators(name, known))) > MANY_INDICATORS
+    ]
+
+
+def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> list[str]:
+    """What to do if most rows were left out."""
+    if dropped is None or 2 * dropped.n_dropped <= dropped.n_rows:
+        return []
+    advice = "Leave columns of many missing values out with --drop"
+    if options.one_hot and not options.missing_category:
+        advice += ", or give missing text a category with --missing-category"
+    return [f"{advice}."]
 
 
 def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
@@ -115,6 +183,8 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         "--drop": options.drop,
         "--weight": options.weight,
         "--one-hot": options.one_hot,
+        "--category": options.category,
+        "--missing-category": options.missing_category,
         "--drop-missing": options.drop_missing,
         "--separator": options.csv.separator,
         "--decimal": options.csv.decimal,
@@ -124,6 +194,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         if value:
             raise BadInputError(f"{name} is for tables; the columns of moments are fixed.")
     parts = [Moments.load(path) for path in data]
+    require_all_folds([part.runs for part in parts])
     target = options.target
     for path, part in zip(data, parts, strict=True):
         known = ", ".join(part.target_names or ())
@@ -135,11 +206,11 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
             raise BadInputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
     categories = {name: list(known) for part in parts for name, known in part.categories.items()}
-    return Reading(parts, target or "y", _named(data), None, categories, 0)
+    return Reading(parts, target or "y", _named(data), None, categories)
 
 
-def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str] | None:
-    """The columns to explain the target with; None for all others."""
+def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str]:
+    """The columns to explain the target with."""
     rows = open_rows(source, options.csv)
     tell_decimal_comma(rows, options.csv, screen)
     roles = [name for name in (options.target, options.weight) if name is not None]
@@ -182,10 +253,13 @@ def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
         role = "target" if error.name == options.target else "weight"
         return not_numbers(error, f"The {role}")
     text = error.what in ("text", "categories")
+    name = shlex.quote(error.name)
     advice = "encode it with --one-hot" if text and not options.one_hot else _advice(error)
+    if error.what == "dates or times":
+        advice += f", take it for categories with --category {name}"
     return BadInputError(
         f"Column {error.name!r}{error.where} holds {error.what}; {advice}, or leave it out with "
-        f"--drop {shlex.quote(error.name)}."
+        f"--drop {name}."
     )
 
 

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from sparsestep.cli.errors import printable
 from sparsestep.cli.options import Talk
+from sparsestep.words import printable
 
 __all__ = ["PATIENCE", "Screen"]
 

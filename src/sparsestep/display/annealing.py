@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparsestep.display.checks import (
-    Array,
     fitted,
     names_or_default,
     one_row_each,
@@ -18,9 +17,9 @@ from sparsestep.display.checks import (
 )
 from sparsestep.display.labels import plain
 from sparsestep.display.places import places
-from sparsestep.reference import sparsestep_reference
-from sparsestep.reference_rows import sparsestep_reference_rows
-from sparsestep.threads import one_blas_thread
+from sparsestep.fitting import Settings, literal_steps
+from sparsestep.moments import Moments
+from sparsestep.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +120,8 @@ class AnnealingDisplay:
     ) -> Self:
         """Run Algorithm 1 as printed on `X` and `y`, and draw its coefficients at every gamma.
 
-        That is slow: 150 rows of 3000 columns take about eight seconds, 300 of 6000 half a minute.
+        Of columns that are copies of each other only the first takes part, as in every fit. The
+        loop is slow: 150 rows of 3000 columns take about eight seconds, 300 of 6000 half a minute.
 
         Parameters
         ----------
@@ -158,24 +158,16 @@ class AnnealingDisplay:
         if feature_names is None:
             feature_names = _column_names(X)
         X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
-        if fit_intercept:
-            X, y = X - X.mean(axis=0), y - y.mean()
-        if standardize:
-            scale_x, scale_y = _root_mean_square(X), _root_mean_square(y)
-            X, y, alpha = X / scale_x, y / scale_y, alpha / float(scale_y) ** 2
-        # The last step at each gamma overwrites those before it.
-        steps: dict[float, Array] = {}
-        settings["callback"] = steps.__setitem__
-        n, m = X.shape
-        if m <= n:
-            final = sparsestep_reference(X.T @ X, X.T @ y, alpha, **settings)
-        else:
-            # Several threads wait for each other longer than the steps take.
-            with one_blas_thread():
-                final = sparsestep_reference_rows(X, y, alpha, **settings)
-        coefs = np.column_stack([*list(steps.values())[:-1], final])
+        factor = settings.pop("penalty_factor", None)
+        how = Settings(
+            schedule=Schedule(**settings),
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            penalty_factor=None if factor is None else np.asarray(factor, dtype=np.float64),
+        )
+        gammas, coefs = literal_steps(Moments.from_data(X, y), alpha, how)
         display = cls(
-            gammas=list(steps),
+            gammas=gammas,
             coefs=coefs,
             feature_names=feature_names,
             standardized=standardize,
@@ -188,7 +180,7 @@ class AnnealingDisplay:
     ) -> Self:
         """Show how a fitted estimator came from `X` and `y` to its coefficients.
 
-        For a fit without sample weights, before any polishing.
+        For a fit without sample weights, before any polishing or, with `n_nonzero`, swapping.
 
         Parameters
         ----------
@@ -337,9 +329,3 @@ def _column_names(X: Any) -> Sequence[str] | None:
     """The names of a frame's columns (pandas, polars) or of an Arrow table's."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     return None if names is None else [str(name) for name in names]
-
-
-def _root_mean_square(values: Array) -> Array:
-    """Scale of each column, 1 where the column is zero."""
-    scale = np.sqrt(np.mean(np.square(values), axis=0))
-    return np.where(scale > 0, scale, 1.0)

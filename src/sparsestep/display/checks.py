@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.words import model_within
+from sparsestep.words import made_up_names, model_within
 
 __all__ = [
     "Array",
@@ -109,7 +109,7 @@ def one_row_each(parameter: str, values: ArrayLike, along: str, grid: Array) -> 
 def names_or_default(feature_names: Sequence[str] | None, count: int) -> list[str]:
     """Names as given, x0, x1, ... if none are."""
     if feature_names is None:
-        return [f"x{j}" for j in range(count)]
+        return made_up_names(count)
     names = [str(name) for name in feature_names]
     if len(names) != count:
         raise ValueError(

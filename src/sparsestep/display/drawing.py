@@ -16,7 +16,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.legend import Legend
 from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from sparsestep.display.labels import spread
@@ -33,6 +33,7 @@ __all__ = [
     "legend",
     "log_axis",
     "own_axes",
+    "size_axes",
     "xlabel",
 ]
 
@@ -138,7 +139,25 @@ def count_axis(
     top.set_xticks(at[kept[::-1]], [str(counts[index]) for index in kept[::-1]])
     top.xaxis.set_minor_locator(NullLocator())
     top.set_xlabel("variables kept")
+    _offset_beside(ax)
     return top
+
+
+def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: NDArray[np.float64]) -> SecondaryAxis:
+    """Axis of ascending model sizes, and one on top with the alphas of some."""
+    ax.set_xlim(sizes[0] - 0.5, sizes[-1] + 0.5)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+    shown = np.unique(np.linspace(0, len(sizes) - 1, 4).round().astype(np.intp))
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(sizes[shown], [f"{float(f'{alpha:.2g}'):g}" for alpha in alphas[shown]])
+    top.set_xlabel("alpha")
+    _offset_beside(ax)
+    return top
+
+
+def _offset_beside(ax: Axes) -> None:
+    """A power of ten over the y axis to the left of it, clear of the axis on top."""
+    ax.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.04)
 
 
 def label_edge(

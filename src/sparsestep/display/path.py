@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sparsestep.display.checks import (
     Array,
@@ -39,6 +39,9 @@ class PathDisplay:
     lasso paths: the sparse models are at the left, and variables enter on the way to the right,
     where their names stand. alpha = 0 stands apart at the right end, behind a break of the axis.
 
+    With `by_size` the axis is the number of variables kept, and their alphas stand on top: for
+    models of chosen sizes, between whose alphas there are other models.
+
     In colour, with a name: with `alpha` or `truth`, the variables kept at `alpha` and those that
     are truly nonzero; without, those with the largest coefficients on average along the path. The
     rest is pale, and has a (grey) name only if all variables can be named.
@@ -59,6 +62,13 @@ class PathDisplay:
     scale : array_like of shape (n_features,), optional
         Standard deviations of the variables, from 0 on. Drawn is then the effect of one standard
         deviation, ``coefs * scale``, by which variables in different units can be compared.
+    by_size : bool, default=False
+        Whether the models are drawn over the number of variables kept instead of over alpha; of
+        several with the same number, the one with the largest alpha.
+    steps : bool, optional
+        Whether the lines are steps, which jump halfway between two alphas, or straight from alpha
+        to alpha. By default they are steps where the coefficients are constant as long as the same
+        variables are kept. That is so for SparseStep, whose path jumps, and not for the lasso.
 
     Attributes
     ----------
@@ -78,7 +88,7 @@ class PathDisplay:
     truth_ : list of Line2D
         The marks of the true coefficients.
     top_ : SecondaryAxis
-        The axis on top with the number of variables kept.
+        The axis on top with the number of variables kept, or with alphas if `by_size`.
 
     Examples
     --------
@@ -119,6 +129,8 @@ class PathDisplay:
         alpha: float | None = None,
         truth: ArrayLike | None = None,
         scale: ArrayLike | None = None,
+        by_size: bool = False,
+        steps: bool | None = None,
     ) -> None:
         self.alphas = not_negative("alphas", alphas)
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
@@ -128,6 +140,7 @@ class PathDisplay:
         self.scale = None
         if scale is not None:
             self.scale = finite("scale", not_negative("scale", scale), (len(self.coefs),))
+        self.by_size, self.steps = by_size, steps
 
     @classmethod
     def from_path(
@@ -140,7 +153,7 @@ class PathDisplay:
         ax: Axes | None = None,
         max_labels: int = 12,
     ) -> Self:
-        """Draw a :class:`Path`.
+        """Draw a :class:`Path`, over alpha, or over size if it was made of sizes.
 
         Parameters
         ----------
@@ -181,6 +194,8 @@ class PathDisplay:
             alpha=alpha,
             truth=truth,
             scale=scale,
+            by_size=path.by_size,
+            steps=True,
         )
         return display.plot(ax=ax, max_labels=max_labels)
 
@@ -263,10 +278,7 @@ class PathDisplay:
         max_labels : int, default=12
             At most so many variables are named.
         steps : bool, optional
-            Whether the lines are steps, which jump halfway between two alphas, or straight from
-            alpha to alpha. By default they are steps where the coefficients are constant as long
-            as the same variables are kept. That is so for SparseStep, whose path jumps, and not
-            for the lasso.
+            In place of the display's own.
 
         Returns
         -------
@@ -281,17 +293,25 @@ class PathDisplay:
 
         ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
+        if self.by_size:
+            counts = np.count_nonzero(self.coefs[:, order], axis=0)
+            order = order[np.unique(counts, return_index=True)[1]]
         alphas, coefs = self.alphas[order], self._drawn(self.coefs[:, order].T).T
         truth = None if self.truth is None else self._drawn(self.truth)
-        place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
         chosen = None if self.alpha is None else nearest(alphas, self.alpha)
         main, others = _ranked(coefs, truth, chosen, max_labels)
+        kept = np.count_nonzero(self.coefs[:, order], axis=0)
         above = alphas > 0
-        steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
-        x, heights = alphas[above], coefs[:, above]
-        x, heights = _step_vertices(x, heights) if steps else (x, heights)
-        at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
-        x, heights = place.broken(x, _without_zeros(heights), at_zero, wide=True)
+        if self.by_size:
+            x, heights = _size_vertices(kept, coefs)
+        else:
+            place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
+            steps = self.steps if steps is None else steps
+            steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
+            x, heights = alphas[above], coefs[:, above]
+            x, heights = _step_vertices(x, heights) if steps else (x, heights)
+            at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
+            x, heights = place.broken(x, _without_zeros(heights), at_zero, wide=True)
 
         ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
         self.muted_ = None
@@ -317,21 +337,24 @@ class PathDisplay:
                 markevery=[0],
                 solid_joinstyle="miter",
             )
-        drawing.log_axis(ax, place)
 
         self.truth_ = [] if truth is None else self._mark_truth(ax, truth)
         self.alpha_line_ = None
         notes = []
         if self.alpha is not None and chosen is not None:
-            kept = np.count_nonzero(coefs[:, chosen])
-            notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {kept} of {len(coefs)} kept")
-            (at,) = place.at(np.array([self.alpha]))
+            count = f"{kept[chosen]} of {len(coefs)} kept"
+            notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {count}")
+            at = kept[chosen] if self.by_size else place.at(np.array([self.alpha]))[0]
             self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
 
-        self.top_ = drawing.count_axis(ax, alphas, np.count_nonzero(coefs, axis=0), place)
-        drawing.xlabel(ax, "alpha", notes)
+        if self.by_size:
+            self.top_ = drawing.size_axes(ax, kept, alphas)
+        else:
+            drawing.log_axis(ax, place)
+            self.top_ = drawing.count_axis(ax, alphas, kept, place)
+        drawing.xlabel(ax, "variables kept" if self.by_size else "alpha", notes)
         ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
         named = [*main, *others]
         self.labels_ = drawing.label_edge(
@@ -401,6 +424,14 @@ def _step_vertices(alphas: Array, coefs: Array) -> tuple[Array, Array]:
     between = np.sqrt(alphas[:-1] * alphas[1:])
     x = np.concatenate([alphas[:1], np.repeat(between, 2), alphas[-1:]])
     return x, np.repeat(coefs, 2, axis=1)
+
+
+def _size_vertices(sizes: NDArray[np.intp], coefs: Array) -> tuple[Array, Array]:
+    """Corners of steps that jump halfway between neighbouring sizes, with gaps for missing ones."""
+    x = np.repeat(sizes, 2) + np.tile([-0.5, 0.5], len(sizes))
+    heights = _without_zeros(np.repeat(coefs, 2, axis=1))
+    gaps = 2 * np.flatnonzero(np.diff(sizes) > 1) + 2
+    return np.insert(x, gaps, np.nan), np.insert(heights, gaps, np.nan, axis=1)
 
 
 def _without_zeros(heights: Array) -> Array:

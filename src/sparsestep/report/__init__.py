@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path as FilePath
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -16,6 +17,7 @@ from sparsestep.model_file import document_of
 from sparsestep.report.contents import page_of
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
+from sparsestep.words import printable
 
 __all__ = ["render_report", "write_report"]
 
@@ -53,7 +55,15 @@ def render_report(
     >>> "1 of 3 candidate variables" in render_report(model, target="income")
     True
     """
-    page = page_of(_document(model, target, source))
+    document = _readable(_document(model, target, source))
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            page = page_of(document)
+    except ArithmeticError as error:
+        raise ValueError(
+            "There is no report on this model, because its numbers are beyond the range in which "
+            "they can be drawn; rescale the columns or the target."
+        ) from error
     environment = _environment()
     gutter = max((a.explorer.picture.gutter for a in page.answers if a.explorer), default=0)
     style = environment.get_template("style.css").render(colours=COLOURS, gutter=gutter)
@@ -108,7 +118,7 @@ def write_report(
     text = render_report(model, target=target, source=source)
     with (
         whole_file(path, "report") as temporary,
-        open(temporary, "x", encoding="utf-8", newline="\n") as file,
+        open(temporary, "w", encoding="utf-8", newline="\n") as file,
     ):
         file.write(text)
 
@@ -120,6 +130,17 @@ def _document(model: Any, target: str | Sequence[str] | None, source: str | None
     if target is not None or source is not None:
         raise ValueError("A document has its own target and source; give them to an estimator only")
     return check(model, "The document")
+
+
+def _readable(value: Any) -> Any:
+    """The same data with texts that can be shown."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _readable(item) for key, item in value.items()}
+    return value
 
 
 @cache

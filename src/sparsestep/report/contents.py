@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.model_document import Choice, Document, Target
+from sparsestep.notes import NOTES
 from sparsestep.report.explorer import Explorer
 from sparsestep.report.numbers import count, decimals, number, percent, sized_by
 from sparsestep.report.pictures import ForestPicture
@@ -81,7 +82,7 @@ class Page:
     facts: list[tuple[str, str]]
     groups: list[tuple[str, str]]
     answers: list[Answer]
-    warnings: list[str]
+    notes: list[str]
     pairs: list[tuple[str, str, str]]
     more_pairs: int
     unit: str
@@ -111,7 +112,10 @@ def page_of(document: Document) -> Page:
             for group in question["one_hot"]
         ],
         answers=targets,
-        warnings=[warning["text"] for warning in document["warnings"]],
+        notes=[
+            NOTES[note["kind"]](**note["facts"]).text(names, question["target"])
+            for note in document["notes"]
+        ],
         pairs=[
             (names[pair["first"]], names[pair["second"]], number(pair["correlation"], 4))
             for pair in collinear
@@ -145,19 +149,19 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     ]
     if question["weight"] is not None:
         facts.append(("Weights", question["weight"]))
-    facts.append(("Penalty alpha", _choice_in_words(question["choice"], document)))
+    what = "Size" if question["choice"]["by"] == "size" else "Penalty alpha"
+    facts.append((what, _choice_in_words(question["choice"], document)))
     with_or_without = "with" if settings["fit_intercept"] else "without"
     facts.append(("Model", f"linear, {with_or_without} an intercept"))
     return facts
 
 
 def _choice_in_words(choice: Choice, document: Document) -> str:
-    """How alpha was chosen."""
+    """How alpha, or else the model, was chosen."""
     if choice["by"] == "alpha":
         return "given beforehand"
     if choice["by"] == "size":
-        k = choice["size"] or 0
-        return f"searched for so that {_variables(k)} {'are' if k > 1 else 'is'} kept"
+        return f"{_variables(choice['size'] or 0)}, the best-fitting set that swaps found"
     path = document["targets"][0]["path"]
     tried = "" if path is None else f" of {len(path['alphas'])} values"
     if choice["by"] == "criterion":
@@ -180,7 +184,7 @@ def _choice_in_short(document: Document) -> str:
         return "smallest error" if choice["rule"] == "min" else "one-standard-error rule"
     if choice["by"] == "criterion":
         return f"smallest {str(choice['criterion']).upper()}"
-    return "given" if choice["by"] == "alpha" else f"for {_variables(choice['size'] or 0)}"
+    return "given" if choice["by"] == "alpha" else "where the swaps began"
 
 
 def _variables(k: int) -> str:
@@ -206,7 +210,7 @@ def _answer(document: Document, t: int) -> Answer:
     coef, error, low, high = (part[first] for part in (coef, error, low, high))
     per = scale[kept]
     forest = ForestPicture.of(coef * per, low * per, high * per)
-    notes = _compared_with(document, target)
+    compared, few = _compared_with(document, target), _on_few_rows(document, t)
     rows = []
     for i, j in enumerate(kept):
         own = float(error[i]) if np.isfinite(error[i]) else None
@@ -216,7 +220,7 @@ def _answer(document: Document, t: int) -> Answer:
         rows.append(
             Row(
                 name,
-                notes.get(name, ""),
+                "; ".join(filter(None, [compared.get(name), few.get(int(j))])),
                 texts[0],
                 texts[3],
                 texts[1],
@@ -285,12 +289,27 @@ def _compared_with(document: Document, target: Target) -> dict[str, str]:
     return notes
 
 
+def _on_few_rows(document: Document, t: int) -> dict[int, str]:
+    """On how many rows each variable rests that rests on few."""
+    found = {}
+    for note in document["notes"]:
+        if note["kind"] == "few rows" and note["facts"]["target"] == t:
+            for j, rows in zip(note["facts"]["columns"], note["facts"]["rows"], strict=True):
+                found[j] = f"rests on about {rows:,} row{'' if rows == 1 else 's'}"
+    return found
+
+
 def _error_of_prediction(document: Document, target: Target, total: float) -> tuple[float, str]:
     """Root mean square error, cross-validated if possible, and what it is."""
-    cv, index = target["cv"], target["index"]
+    cv, index, choice = target["cv"], target["index"], document["question"]["choice"]
     if cv is not None and index is not None:
-        scheme = document["question"]["choice"]["scheme"]
-        return float(np.sqrt(cv["mean"][index])), f"root mean square, {scheme}"
+        what = f"root mean square, {choice['scheme']}"
+        if choice["rule"] == "1se":
+            return float(np.sqrt(cv["mean"][index])), what
+        # The smallest error of many is too small, as the same folds chose it.
+        if cv["of_choice"] is None:
+            return float(np.sqrt(cv["mean"][index])), f"{what}, without the choice of alpha"
+        return float(np.sqrt(cv["of_choice"])), f"{what}, with the choice of alpha"
     if target["r2"] is None or target["free"] <= 0:
         return np.nan, "no degrees of freedom are left"
     rss = (1 - target["r2"]) * total

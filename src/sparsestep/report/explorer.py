@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsestep.model_document import Target
 from sparsestep.report.numbers import decimals, number
 from sparsestep.report.pictures import CurvePicture, PathPicture
-from sparsestep.report.scales import AlphaAxis
+from sparsestep.report.scales import AlphaAxis, SizeAxis
 
 __all__ = ["Explorer", "as_script_data"]
 
@@ -73,7 +73,7 @@ class Explorer:
         chosen = models.chosen
         effects = models.coefs * scale[:, np.newaxis]
         order = _order(effects, chosen)
-        axis = AlphaAxis(models.alphas)
+        axis = SizeAxis(models.n_nonzero) if models.by_size else AlphaAxis(models.alphas)
         picture = PathPicture.of(axis, effects, models.n_nonzero, names, order, chosen)
         r2 = 1.0 - models.rss / total if total > 0 else np.full(len(models.alphas), np.nan)
         r2[np.abs(r2) < _ROUNDING] = 0.0
@@ -140,6 +140,7 @@ class _Models:
     n_nonzero: NDArray[np.intp]
     rss: Array
     chosen: int
+    by_size: bool
 
     @classmethod
     def of(cls, target: Target, m: int, total: float) -> "_Models":
@@ -160,7 +161,17 @@ class _Models:
             coefs = np.insert(coefs, chosen, own, axis=1)
             left = np.nan if target["r2"] is None else (1.0 - target["r2"]) * total
             rss = np.insert(rss, chosen, left)
-        return cls(alphas, coefs, np.count_nonzero(coefs, axis=0), rss, chosen)
+        n_nonzero = np.count_nonzero(coefs, axis=0)
+        order = np.arange(len(alphas))
+        if path["by_size"]:
+            # Of each size one model, and of that of the chosen model this one.
+            other = (n_nonzero != n_nonzero[chosen]) | (order == chosen)
+            order = order[other][np.unique(n_nonzero[other], return_index=True)[1]]
+            chosen = int(np.flatnonzero(order == chosen)[0])
+        return cls(
+            *(alphas[order], coefs[:, order], n_nonzero[order], rss[order], chosen),
+            path["by_size"],
+        )
 
 
 def as_script_data(data: Any) -> Markup:

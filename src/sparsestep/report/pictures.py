@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from sparsestep.display.labels import plain, spread
 from sparsestep.report.numbers import short
-from sparsestep.report.scales import WIDTH, AlphaAxis, Mark, ValueAxis, steps_path, trimmed
+from sparsestep.report.scales import (
+    WIDTH,
+    AlphaAxis,
+    Mark,
+    SizeAxis,
+    ValueAxis,
+    steps_path,
+    trimmed,
+)
 
 __all__ = ["COLOURS", "CurvePicture", "ForestPicture", "PathPicture"]
 
@@ -55,11 +63,12 @@ class Label:
 
 @dataclass(frozen=True)
 class PathPicture:
-    """Standardized effects along alpha."""
+    """Standardized effects along alpha or size."""
 
     height: int
     lines: list[PathLine]
     labels: list[Label]
+    along: str
     alphas: list[Mark]
     effects: list[Mark]
     counts: list[Mark]
@@ -103,9 +112,10 @@ class PathPicture:
                 for j in reversed(drawn)
             ],
             labels=labels,
+            along=axis.title,
             alphas=axis.marks(),
             effects=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(6)],
-            counts=_counts(axis, n_nonzero),
+            counts=[] if isinstance(axis, SizeAxis) else _counts(axis, n_nonzero),
             zero=trimmed(base),
             chosen=axis.percent(chosen),
             cut=cut,
@@ -155,6 +165,7 @@ class CurvePicture:
     line: str
     band: str
     bound: str | None
+    along: str
     alphas: list[Mark]
     values: list[Mark]
     heights: list[float]
@@ -181,6 +192,7 @@ class CurvePicture:
             line=_line(x, y),
             band=band,
             bound=None if bound is None else trimmed(float(scale.place(bound))),
+            along=axis.title,
             alphas=axis.marks(),
             values=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(5)],
             heights=[round(float(height), 1) for height in y],

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sparsestep.report.numbers import short
 
-__all__ = ["WIDTH", "AlphaAxis", "Mark", "ValueAxis", "steps_path", "trimmed"]
+__all__ = ["WIDTH", "AlphaAxis", "Mark", "SizeAxis", "ValueAxis", "steps_path", "trimmed"]
 
 Array = NDArray[np.float64]
 
@@ -38,6 +38,8 @@ class AlphaAxis:
     Alpha = 0 has no logarithm: it stands one step beyond the smallest other one.
     """
 
+    title = "alpha"
+
     def __init__(self, alphas: Array) -> None:
         positive = alphas[alphas > 0]
         logs = np.full(len(alphas), np.nan)
@@ -54,7 +56,7 @@ class AlphaAxis:
         self.fractions = (self._left - logs) / (self._left - self._right)
 
     def percent(self, index: int) -> str:
-        """The place of one of the alphas."""
+        """The place of one of the models."""
         return f"{trimmed(100 * float(self.fractions[index]), 3)}%"
 
     def marks(self, most: int = 5) -> list[Mark]:
@@ -68,6 +70,21 @@ class AlphaAxis:
 
     def _place(self, log: float) -> str:
         return f"{trimmed(100 * (self._left - log) / (self._left - self._right), 2)}%"
+
+
+class SizeAxis(AlphaAxis):
+    """Numbers of variables kept, in ascending order, for a path of sizes."""
+
+    title = "variables kept"
+
+    def __init__(self, sizes: NDArray[np.intp]) -> None:
+        self._sizes = sizes
+        self.fractions = (sizes - sizes[0]) / max(sizes[-1] - sizes[0], 1)
+
+    def marks(self, most: int = 12) -> list[Mark]:
+        """Sizes, evenly among those there are."""
+        shown = range(0, len(self._sizes), -(-len(self._sizes) // most))
+        return [Mark(self.percent(i), str(self._sizes[i])) for i in shown]
 
 
 class ValueAxis:

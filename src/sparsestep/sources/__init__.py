@@ -106,12 +106,12 @@ def read_moments(
         Leave out rows with a missing value in a column that is read, count them, and say so in a
         `DroppedRowsWarning`. An infinity is an error all the same.
     categories : mapping of str to sequence of str, optional
-        Columns of text among the features, and their categories; a column of a CSV file is read
-        as text, whatever it looks like. Each such column is replaced by columns of zeros and ones
-        named ``column=category``, one for each category but the first, with which the others are
-        compared; a single category gives a column of ones.
-        `sparsestep.sources.read_categories` finds them, by a pass of its own. Not for Dask and
-        Spark.
+        Columns of text or of codes among the features, and their categories as texts; a column of
+        a CSV file is read as text, whatever it looks like. Each such column is replaced by columns
+        of zeros and ones named ``column=category``, one for each category but the first, with
+        which the others are compared; a single category gives a column of ones. Missing values are
+        of the category ``"(missing)"``, if the column has it. `sparsestep.sources.read_categories`
+        finds the categories, by a pass of its own. Not for Dask and Spark.
     csv : CsvFormat, optional
         The separator, decimal mark or encoding of CSV files, where the files do not show it: a
         `sparsestep.sources.CsvFormat`. Not for Dask and Spark.
@@ -189,7 +189,12 @@ def read_moments(
 
 
 def read_categories(
-    source: Any, columns: Sequence[str] | None = None, *, csv: CsvFormat | None = None
+    source: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    codes: Sequence[str] = (),
+    missing: bool = False,
+    csv: CsvFormat | None = None,
 ) -> dict[str, list[str]]:
     """The different texts in each column of text, as `read_moments` takes them; one pass.
 
@@ -199,18 +204,24 @@ def read_categories(
         As in `read_moments`, but not of Dask or Spark, and not a stream that can be read only once.
     columns : list of str, optional
         The columns to look at; all if None. Those that do not hold text are passed over.
+    codes : list of str, optional
+        Columns that hold categories whatever their values look like, such as numbers of districts,
+        years or dates. Their values are written as texts.
+    missing : bool, default False
+        Give the missing values of a column a category of their own, ``"(missing)"``.
     csv : CsvFormat, optional
         As in `read_moments`.
 
     Returns
     -------
     dict of str to list of str
-        The most frequent first, then the others, sorted. Missing values are no category.
+        The most frequent first, then the others, sorted.
 
     Raises
     ------
     NotNumbersError
-        If most texts of a column are numbers but not all, or if most occur only once.
+        If most texts of a column are numbers but not all, if they are dates or times, or if most
+        occur only once.
     ValueError
         If a column is not there, or has no text or too many different ones.
 
@@ -219,17 +230,20 @@ def read_categories(
     >>> import pyarrow as pa
     >>> from sparsestep import read_moments
     >>> from sparsestep.sources import read_categories
-    >>> flats = pa.table({"city": ["Rome", "Oslo", "Rome"], "size": [3, 4, 5], "price": [7, 8, 9]})
-    >>> categories = read_categories(flats, ["city", "size"])
+    >>> flats = pa.table({"city": ["Rome", "Oslo", "Rome"], "zone": [1, 2, 1], "price": [7, 8, 9]})
+    >>> categories = read_categories(flats, ["city", "zone"])
     >>> categories
     {'city': ['Rome', 'Oslo']}
     >>> read_moments(flats, "price", categories=categories).feature_names
-    ('city=Oslo', 'size')
+    ('city=Oslo', 'zone')
+    >>> read_categories(flats, ["zone"], codes=["zone"])
+    {'zone': ['1', '2']}
     """
     load("pyarrow")
     from sparsestep.sources.arrow import open_rows
     from sparsestep.sources.one_hot import categories_of
 
     rows = open_rows(source, csv)
-    require_columns(columns or (), rows.names, rows.where)
-    return categories_of(rows, list(rows.names if columns is None else columns))
+    require_columns([*(columns or ()), *codes], rows.names, rows.where)
+    names = dict.fromkeys([*(rows.names if columns is None else columns), *codes])
+    return categories_of(rows, list(names), set(codes), missing)

@@ -60,7 +60,12 @@ class AlmostNumbers:
             return
         text, row, name = self._first
         what = f"{text!r} in row {row} (counted from 0)"
-        if re.match(_THOUSANDS, text) and not self._decimal_commas:
+        thousands = re.match(_THOUSANDS, text)
+        comma = re.match(_WITH_COMMA, text) and (self._decimal_commas or not thousands)
+        if comma or re.match(_NUMBER, text):
+            what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
+            advice = "correct it" if self._csv is None else "give the decimal mark"
+        elif thousands:
             what += ", which looks like a number with separators of thousands"
             advice = "write such numbers without them"
             if self._undecided:
@@ -68,8 +73,7 @@ class AlmostNumbers:
                 advice = "give the decimal mark, or write numbers without separators of thousands"
         else:
             what += f", while {self._numbers} of the {self._values} values read are numbers"
-            comma = self._csv is not None and re.match(_WITH_COMMA, text)
-            advice = "give the decimal mark" if comma else "correct it"
+            advice = "correct it"
         raise NotNumbersError(column, f" of {name or where}", what, advice)
 
     @property

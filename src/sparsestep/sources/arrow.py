@@ -41,9 +41,9 @@ from sparsestep.sources.blocks import (
     pandas_fields,
     pandas_schema,
     read_type,
-    require_text,
+    require_categories,
 )
-from sparsestep.sources.checks import choose, comes_from, require_columns
+from sparsestep.sources.checks import choose, comes_from, require_columns, require_distinct
 from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
 from sparsestep.sources.one_hot import Batches, Rows, one_hot
@@ -330,7 +330,7 @@ def _check_types(
     """Raise unless columns hold numbers, those of `text` text, and those of `as_is` anything."""
     for name in names:
         if name in text:
-            require_text(schema.field(name), "")
+            require_categories(schema.field(name), "")
         elif name not in as_is:
             read_type(schema.field(name), "")
 
@@ -366,6 +366,8 @@ def _find(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
                 files.append(match)
     if not all(system.equals(systems[0]) for system in systems):
         raise ValueError("All files of one source must be on the same file system.")
+    if isinstance(systems[0], pa.fs.LocalFileSystem):
+        require_distinct(files)
     return files, systems[0], base
 
 
@@ -379,6 +381,8 @@ def _info(system: Any, wanted: Any, path: str) -> Any:
     """What a file system knows of a file, or of all below a folder; an error names the path."""
     try:
         return system.get_file_info(wanted)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"The name of {path} is not in UTF-8; rename it.") from error
     except OSError as error:
         if error.errno is None:
             raise
@@ -387,12 +391,18 @@ def _info(system: Any, wanted: Any, path: str) -> Any:
 
 def _in_folder(folder: str, system: Any) -> list[str]:
     """Data files below a folder, sorted; names that begin with a dot or underscore are hidden."""
+    below = _info(system, pa.fs.FileSelector(folder, recursive=True), folder)
+    try:
+        paths = [info.path for info in below if info.type == pa.fs.FileType.File]
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"The folder {folder} holds a file whose name is not in UTF-8; rename it."
+        ) from error
     files = []
-    for info in _info(system, pa.fs.FileSelector(folder, recursive=True), folder):
-        inner = info.path[len(folder) :].strip("/").split("/")
-        hidden = any(part.startswith((".", "_")) for part in inner)
-        if info.type == pa.fs.FileType.File and not hidden and _format(info.path):
-            files.append(info.path)
+    for path in paths:
+        inner = path[len(folder) :].strip("/").split("/")
+        if not any(part.startswith((".", "_")) for part in inner) and _format(path):
+            files.append(path)
     if not files:
         raise FileNotFoundError(f"The folder {folder} has no file that ends in {ENDINGS}.")
     return sorted(files)
@@ -650,7 +660,7 @@ class _Files(_Dataset):
             # What looks like a number may be a category, or a name with zeros before it.
             return pa.string()
         if field.name in text:
-            require_text(field, f" of {where}")
+            require_categories(field, f" of {where}")
             return pa.string()
         if field.name in as_is:
             # Each file has a dictionary of its own.
@@ -872,4 +882,6 @@ def _first_line(error: Exception) -> str:
     """The message of an error of pyarrow, without the path and the stack around it."""
     line = next(chain(str(error).splitlines(), [type(error).__name__]))
     line = re.sub(r"^Could not open \w+ input source '.*?': (Invalid: )?", "", line)
+    if "straddling object" in line:
+        return "a row takes more than a megabyte; shorten its texts, or close a quote that is open."
     return line.rstrip(".") + "."

@@ -29,7 +29,7 @@ __all__ = [
     "pandas_schema",
     "partition_moments",
     "read_type",
-    "require_text",
+    "require_categories",
 ]
 
 
@@ -143,12 +143,12 @@ def is_text(kind: Any) -> bool:
     )
 
 
-def require_text(field: Any, where: str) -> None:
-    """Raise unless a column holds text."""
-    if not is_text(field.type):
+def require_categories(field: Any, where: str) -> None:
+    """Raise unless a column holds text, or values that can be written as text."""
+    if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
         raise TypeError(
             f"Column {field.name!r}{where} has categories, but holds values of type {field.type} "
-            "instead of text."
+            "instead of text or codes."
         )
 
 
@@ -157,7 +157,7 @@ def pandas_schema(frame: Any, text: Collection[str] = (), as_is: Collection[str]
     fields = []
     for field in pandas_fields(frame):
         if field.name in text:
-            require_text(field, "")
+            require_categories(field, "")
         own = field.name in text or field.name in as_is
         fields.append(field if own else pa.field(field.name, read_type(field, "")))
     return pa.schema(fields)

@@ -1,5 +1,6 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
+import os
 import re
 import warnings
 from collections import Counter
@@ -25,6 +26,7 @@ __all__ = [
     "left_out",
     "load",
     "require_columns",
+    "require_distinct",
     "row_names",
     "sentence",
     "target_names",
@@ -32,12 +34,18 @@ __all__ = [
 
 
 class DroppedRowsWarning(UserWarning):
-    """Rows with a missing value were left out; `n_dropped` of `n_rows`."""
+    """Rows with a missing value were left out; `n_dropped` of `n_rows`.
 
-    def __init__(self, message: str, n_dropped: int, n_rows: int) -> None:
+    `n_missing` says in how many rows a value is missing in each column, the most first.
+    """
+
+    def __init__(
+        self, message: str, n_dropped: int, n_rows: int, n_missing: Mapping[str, int]
+    ) -> None:
         super().__init__(message)
         self.n_dropped = n_dropped
         self.n_rows = n_rows
+        self.n_missing = dict(n_missing)
 
 
 class RowNamesWarning(UserWarning):
@@ -150,6 +158,19 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
             )
         if counts[name] > 1:
             raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
+
+
+def require_distinct(paths: Iterable[str]) -> None:
+    """Raise if a file is there twice, under whatever names; those that do not exist are ignored."""
+    seen: dict[tuple[int, int], str] = {}
+    for path in filter(os.path.exists, paths):
+        file = os.stat(path)
+        key = (file.st_dev, file.st_ino)
+        if key in seen:
+            both = f"{seen[key]} and {path} are the same file"
+            named = f"{path} is given twice" if seen[key] == path else both
+            raise ValueError(f"{named}; give it once, or its rows would count twice.")
+        seen[key] = path
 
 
 def about_target(message: str, target: str) -> str:

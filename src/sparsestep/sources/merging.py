@@ -1,11 +1,13 @@
 """Moments of each fold, gathered from blocks of rows that are summed anywhere in any number."""
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from sparsestep.moments import Moments
 from sparsestep.sources.checks import DroppedRowsWarning, sentence
+from sparsestep.words import missing_by_column, rows_left_out
 
 __all__ = ["FoldSums", "Parts", "RowCounts", "finish", "labelled", "merge"]
 
@@ -93,7 +95,8 @@ def finish(
     kept = counts.rows - counts.dropped
     if kept == 0:
         raise ValueError(
-            f"Each of the {counts.rows} rows of {where} has a missing value ({_most(counts)})."
+            f"Each of the {counts.rows} rows of {where} has a missing value "
+            f"({missing_by_column(counts.missing)})."
         )
     result = [part for part in parts if part is not None and part.n_samples]
     if not result:
@@ -107,19 +110,13 @@ def finish(
     if counts.dropped:
         warnings.warn(
             DroppedRowsWarning(
-                f"Left out {counts.dropped} of {counts.rows} rows with a missing value "
-                f"({_most(counts)}).",
+                rows_left_out(counts.dropped, counts.rows, counts.missing),
                 counts.dropped,
                 counts.rows,
+                dict(counts.missing.most_common()),
             ),
             stacklevel=4,
         )
-    return result[0] if folds is None else result
-
-
-def _most(counts: RowCounts) -> str:
-    """The columns in which most values are missing."""
-    most = counts.missing.most_common(3)
-    text = ", ".join(f"{count} in {name!r}" for name, count in most)
-    more = len(counts.missing) - len(most)
-    return text + (f", and others in {more} more columns" if more > 0 else "")
+    # Not the folders of a path: a file of moments may travel further than it.
+    source = os.path.basename(where.rstrip("/")) or where
+    return result[0] if folds is None else Moments._as_run(result, source)

@@ -4,6 +4,7 @@ With a column for the first as well, all of them would add up to one on every ro
 takes several times as long on columns that are linearly dependent. The first is the most frequent
 category, so that it costs one variable to single out any of the others. A single category has its
 column, of ones, so that missing values and constants are found there as in any other column.
+Missing values of a column that has the category `MISSING` are of this category.
 """
 
 from collections import Counter
@@ -13,19 +14,23 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import Columns, NotNumbersError, require_columns
 from sparsestep.sources.csv_format import CsvFormat
 
-__all__ = ["Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
+__all__ = ["MISSING", "Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
 
 # A batch, and the name and first row of where it comes from.
 Batches = Iterator[tuple[Any, str, int]]
 
 # Of more than so many categories few can have enough rows to be told from the others.
 MOST_CATEGORIES = 1000
+
+# The category of missing values, where they have one.
+MISSING = "(missing)"
 
 
 class Rows(Protocol):
@@ -134,9 +139,11 @@ def encoded(
 ) -> dict[str, Any]:
     """The columns of zeros and ones for a batch of texts, which begins at a row of something.
 
-    A missing value is missing in all of them.
+    A missing value is missing in all of them, unless it has a category.
     """
     texts = values.cast(pa.string())
+    if MISSING in categories:
+        texts = pc.fill_null(texts, MISSING)
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
     if found.null_count > texts.null_count:
         row = pc.index(pc.and_(pc.is_null(found), pc.is_valid(texts)), True).as_py()
@@ -150,39 +157,69 @@ def encoded(
     return {name: pc.equal(found, code) for name, code in zip(names, codes, strict=True)}
 
 
-def categories_of(rows: Rows, names: Sequence[str]) -> dict[str, list[str]]:
-    """The categories of those of the columns that hold text, the most frequent first; one pass."""
-    text = rows.text_among(names)
-    if not text:
+def categories_of(
+    rows: Rows, names: Sequence[str], codes: Collection[str] = (), missing: bool = False
+) -> dict[str, list[str]]:
+    """The categories of those of the columns that hold text, or codes; one pass."""
+    text = set(rows.text_among([name for name in names if name not in codes]))
+    chosen = [name for name in names if name in text or name in codes]
+    if not chosen:
         return {}
-    found: dict[str, Counter[str]] = {name: Counter() for name in text}
+    found: dict[str, Counter[str]] = {name: Counter() for name in chosen}
     numbers = {name: AlmostNumbers(rows.csv) for name in text}
-    rows.select(text, text=found)
-    for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(text)), 1)):
+    without = dict.fromkeys(chosen, 0)
+    rows.select(chosen, text=found)
+    for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(chosen)), 1)):
         for name, known in found.items():
             texts = batch.column(name).cast(pa.string())
             counts = pc.value_counts(texts.drop_null())
-            numbers[name].add(texts, counts, place, first)
+            without[name] += texts.null_count
+            if name in text:
+                numbers[name].add(texts, counts, place, first)
             known.update({each["values"]: each["counts"] for each in counts.to_pylist()})
             if len(known) > MOST_CATEGORIES:
-                numbers[name].check(name, rows.where)
+                if name in text:
+                    numbers[name].check(name, rows.where)
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
                     "texts, too many to be categories; leave it out."
                 )
     for name, known in found.items():
-        if not known:
-            raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
-        numbers[name].check(name, rows.where)
-        once = sum(count == 1 for count in known.values())
-        if 2 * once > known.total():
-            raise NotNumbersError(
-                name,
-                f" of {rows.where}",
-                "texts most of which occur only once, as names of rows do",
-                "put them into groups",
-            )
+        _check(name, known, rows.where, numbers.get(name))
+        if missing and without[name]:
+            known[MISSING] += without[name]
     return {name: _ordered(known) for name, known in found.items()}
+
+
+def _check(name: str, known: Counter[str], where: str, numbers: AlmostNumbers | None) -> None:
+    """Raise if texts are no categories; `numbers` is None for those that were said to be codes."""
+    if not known:
+        raise ValueError(f"Column {name!r} of {where} holds no text at all; leave it out.")
+    if numbers is not None:
+        numbers.check(name, where)
+        if _are_dates(list(known)):
+            raise NotNumbersError(name, f" of {where}", "dates or times")
+    once = sum(count == 1 for count in known.values())
+    if 2 * once > known.total():
+        raise NotNumbersError(
+            name,
+            f" of {where}",
+            "texts most of which occur only once, as names of rows do",
+            "put them into groups",
+        )
+
+
+def _are_dates(texts: Sequence[str]) -> bool:
+    """Whether a CSV file of these texts is one of dates or times, by the types Arrow finds."""
+    lines = pa.BufferOutputStream()
+    pa.csv.write_csv(pa.table({"text": texts}), lines)
+    file = lines.getvalue()
+    read = pa.csv.read_csv(
+        pa.BufferReader(file),
+        read_options=pa.csv.ReadOptions(block_size=file.size),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+    )
+    return bool(pa.types.is_temporal(read.schema.field(0).type))
 
 
 def _ordered(counts: Counter[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Predictions for the rows of any source, batch by batch, from nothing but the columns kept."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.model_document import Document
+from sparsestep.notes import FarRows
+from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import require_columns
 from sparsestep.sources.one_hot import Rows, encoded
 
-__all__ = ["MissingValueError", "Predictions"]
+__all__ = ["MissingValueError", "Predictions", "encoded_table"]
 
 
 class MissingValueError(ValueError):
@@ -34,6 +36,11 @@ class Predictions:
         Columns to carry along as they are.
     missing_as_null : bool
         Whether a missing value gives a missing prediction instead of an error.
+
+    Attributes
+    ----------
+    far : FarRows
+        Counts the rows far outside those fitted, among the batches so far.
     """
 
     def __init__(
@@ -60,6 +67,18 @@ class Predictions:
         for t, target in enumerate(self._targets):
             self._coef[np.searchsorted(kept, target["kept"]), t] = target["coef"]
         self._intercept = np.array([target["intercept"] for target in self._targets])
+        data = document["data"]
+        mean, deviation, reach = (
+            np.array(values, dtype=np.float64)[kept]
+            for values in (data["mean"], data["deviation"], data["reach"])
+        )
+        self._known = np.flatnonzero(~np.isnan(reach))
+        self.far = FarRows(
+            mean[self._known],
+            deviation[self._known],
+            reach[self._known],
+            [self._features[j] for j in self._known],
+        )
         needed = [*numbers, *self._categories, *self._carried]
         require_columns(needed, rows.names, rows.where)
         single = len(self._targets) == 1
@@ -100,6 +119,7 @@ class Predictions:
             raise self._explained(X, good, name, first)
         if np.isinf(X).any():
             raise self._explained(X, ~np.isinf(X), name, first)
+        self.far.add(X[:, self._known])
         predicted = X @ self._coef + self._intercept
         return [pa.array(column, from_pandas=True) for column in predicted.T]
 
@@ -116,6 +136,26 @@ class Predictions:
             f"Column {column!r} has {what} in row {first + row} (counted from 0){of}, for which "
             "there is no prediction."
         )
+
+
+def encoded_table(
+    frame: Any, one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]], features: Sequence[str]
+) -> Any:
+    """An Arrow table of a model's features, from a frame that holds texts instead of indicators."""
+    rows = open_rows(frame)
+    column_of = {name: column for column, (_, own) in one_hot.items() for name in own}
+    needed = list(dict.fromkeys(column_of.get(name, name) for name in features))
+    require_columns(needed, rows.names, rows.where)
+    rows.select(needed, text=one_hot)
+    batches = []
+    for batch, name, first in rows.batches(max(BLOCK_BYTES // (8 * len(features)), 1)):
+        arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for column, (categories, own) in one_hot.items():
+            indicators = encoded(arrays[column], column, categories, name, first)
+            arrays.update(zip(own, indicators.values(), strict=True))
+        ordered = [arrays[feature] for feature in features]
+        batches.append(pa.RecordBatch.from_arrays(ordered, names=list(features)))
+    return pa.Table.from_batches(batches)
 
 
 def _plain(column: Any) -> Any:

@@ -4,8 +4,7 @@ Few partitions go to the driver as they are. Of many, neighbours are merged on t
 round after round, so that the driver's share does not grow with their number.
 """
 
-import os
-import tempfile
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -66,7 +65,7 @@ def moments_of(
             counts.add(_counts(row))
         else:
             parts: list[Moments | None] = [None] * (1 if folds is None else folds)
-            parts[row.fold] = _from_bytes(bytes(row.moments))
+            parts[row.fold] = pickle.loads(row.moments)
             sums.add(parts)
     return finish(sums.result(), counts, where, folds=folds)
 
@@ -110,10 +109,11 @@ def _partition_function(
             # Raised here it would reach the user inside the stack of the executor.
             yield row(error=str(error))
             return
+        # Pickled, as Spark moves all else between its own processes.
         yield row(rows=counts.rows, dropped=counts.dropped, missing=list(counts.missing.items()))
         for fold, moments in enumerate(parts):
             if moments is not None:
-                yield row(fold=fold, moments=_to_bytes(moments))
+                yield row(fold=fold, moments=pickle.dumps(moments))
 
     return run
 
@@ -160,8 +160,8 @@ def _merge_group(table: Any) -> Any:
     if errors:
         merged = _filled(group, error=errors[0])
     elif fold >= 0:
-        moments = Moments.merge(_from_bytes(row["moments"]) for row in rows)
-        merged = _filled(group, fold=fold, moments=_to_bytes(moments))
+        moments = Moments.merge(pickle.loads(row["moments"]) for row in rows)
+        merged = _filled(group, fold=fold, moments=pickle.dumps(moments))
     else:
         counts = RowCounts()
         for row in rows:
@@ -177,21 +177,3 @@ def _counts(row: Any) -> RowCounts:
     counts.rows, counts.dropped = row["rows"], row["dropped"]
     counts.missing.update(Counter(dict(row["missing"])))
     return counts
-
-
-def _to_bytes(moments: Moments) -> bytes:
-    """What `Moments.save` writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "moments")
-        moments.save(path)
-        with open(path, "rb") as file:
-            return file.read()
-
-
-def _from_bytes(data: bytes) -> Moments:
-    """What `Moments.load` reads."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "moments")
-        with open(path, "wb") as file:
-            file.write(data)
-        return Moments.load(path)

@@ -1,0 +1,328 @@
+"""What a model tells its user: the same notes in summary, model file, report and command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold, LeaveOneOut
+
+from sparsestep import (
+    Moments,
+    SparseStep,
+    SparseStepCV,
+    SparseStepIC,
+    load_model,
+    read_moments,
+    save_model,
+)
+from sparsestep.cli.app import run
+from sparsestep.model_file import document_of, read_document
+from sparsestep.notes import FarRowsWarning
+from sparsestep.report import render_report
+
+
+def kinds(model):
+    """The kinds of the notes of a model."""
+    return [note["kind"] for note in document_of(model)["notes"]]
+
+
+def data(n=200, m=4, seed=0):
+    """Columns of noise, and their sum with more noise."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, m)), columns=[f"c{j}" for j in range(m)])
+    return X, X.sum(axis=1).rename("y") + rng.standard_normal(n)
+
+
+def indicator(n, ones):
+    """A column of zeros with ones at the end."""
+    return np.repeat([0.0, 1.0], [n - ones, ones])
+
+
+@pytest.mark.parametrize("ones", [1, 4, 199])
+@pytest.mark.parametrize("form", ["rows", "moments", "sparse rows"])
+def test_variables_that_rest_on_few_rows(ones, form):
+    X, y = data()
+    X["rare"] = indicator(200, ones)
+    y += 100 * X["rare"]
+    model = SparseStep(alpha=20.0)
+    if form == "rows":
+        model.fit(X, y)
+    elif form == "moments":
+        model.fit_moments(Moments.from_data(X, y))
+    else:
+        model.fit(csr_array(X.to_numpy()), y)
+    name = "x4" if form == "sparse rows" else "rare"
+    [note] = model.summary().notes
+    assert f"{name!r} (about {min(ones, 200 - ones)})" in note
+    assert note in str(model.summary()) and note.split("'")[0] in model.summary()._repr_html_()
+
+
+@pytest.mark.parametrize("form", ["rows", "moments"])
+def test_variables_that_rest_on_enough_rows(form):
+    X, y = data()
+    X["rare"] = indicator(200, 5)
+    y += 100 * X["rare"]
+    model = SparseStep(alpha=20.0)
+    model = model.fit(X, y) if form == "rows" else model.fit_moments(Moments.from_data(X, y))
+    assert model.coef_[4] and model.summary().notes == []
+
+
+def test_an_outlier_that_holds_most_of_a_column_is_seen_where_rows_are():
+    X, y = data()
+    X.loc[7, "c0"] = 1000.0
+    y += X["c0"]
+    assert "'c0' (about 1)" in str(SparseStep(alpha=20.0).fit(X, y).summary())
+    wide = np.hstack([X, np.random.default_rng(1).standard_normal((200, 300))])
+    thin = Moments.from_data(wide, y)
+    assert thin.is_thin
+    assert "'x0' (about 1)" in str(SparseStep(alpha=2e5).fit_moments(thin).summary())
+
+
+def test_rows_count_as_rows_whatever_they_weigh():
+    X, y = data()
+    X["rare"] = indicator(200, 1)
+    y += 100 * X["rare"]
+    weight = np.where(X["rare"] > 0, 100.0, 1.0)
+    assert "'rare' (about" in str(SparseStep(20.0).fit(X, y, sample_weight=weight).summary())
+    # Which rows have which weights, moments do not tell.
+    of_moments = SparseStep(20.0).fit_moments(Moments.from_data(X, y, weight))
+    assert "few rows" not in kinds(of_moments)
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_copies_are_told_apart_from_collinear_columns(n):
+    X, y = data(n, 40)
+    X = pd.concat([X, -3 * X.add_suffix(" again") + 7], axis=1)
+    X["near"] = X["c5"] + 0.01 * np.random.default_rng(3).standard_normal(n)
+    model = SparseStepIC("ebic").fit(X, y)
+    notes = [note for note in model.summary().notes if "cop" in note or "pair" in note]
+    assert notes[0].startswith("40 of 81 columns are copies of others") and len(notes) == 2
+    assert notes[1].startswith("1 pair of columns is nearly collinear") and "'near'" in notes[1]
+    pairs = document_of(model)["data"]["collinear"]
+    assert [(pair["first"], pair["second"]) for pair in pairs] == [(5, 80)]
+
+
+def test_the_most_collinear_pair_does_not_hang_on_rounding():
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((120, 3))
+    noise = 0.1 * rng.standard_normal((120, 3))
+    # Rows in three orders: the three pairs have the same correlation but for rounding.
+    a, b = base[:, 0], base[:, 0] + noise[:, 0]
+    orders = [rng.permutation(120) for _ in range(3)]
+    X = np.column_stack([column[order] for order in orders for column in (a, b)])
+    y = X[:, 0] + rng.standard_normal(120)
+    whole = document_of(SparseStepIC(alphas=10).fit(X, y))["data"]["collinear"]
+    folded = document_of(SparseStepCV(10).fit(X, y))["data"]["collinear"]
+    for pairs in (whole, folded):
+        assert [(pair["first"], pair["second"]) for pair in pairs] == [(0, 1), (2, 3), (4, 5)]
+
+
+@pytest.mark.parametrize(
+    "name", ["rownames", "ID", "Unnamed: 0", "patient_id", "PassengerId", "row"]
+)
+def test_names_of_rows(name):
+    X, y = data()
+    assert f"'{name}'" in str(SparseStep(20.0).fit(X.rename(columns={"c1": name}), y).summary())
+
+
+@pytest.mark.parametrize("name", ["grid", "arid", "humid", "rows_sold", "brow", "paid"])
+def test_names_of_no_rows(name):
+    X, y = data()
+    assert SparseStep(20.0).fit(X.rename(columns={"c1": name}), y).summary().notes == []
+
+
+@pytest.mark.parametrize("form", ["rows", "moments"])
+@pytest.mark.parametrize("values", [np.arange(200), np.random.default_rng(0).permutation(200) + 7])
+def test_numbers_of_rows(form, values):
+    X, y = data()
+    X["count"] = values
+    model = SparseStep(alpha=20.0)
+    model = model.fit(X, y) if form == "rows" else model.fit_moments(Moments.from_data(X, y))
+    assert "row numbers" in kinds(model) and "'count'" in str(model.summary())
+
+
+def test_numbers_that_rise_with_gaps_are_seen_where_rows_are():
+    X, y = data()
+    X["case"] = np.cumsum(np.random.default_rng(0).integers(1, 9, 200))
+    assert "row numbers" in kinds(SparseStep(20.0).fit(X, y))
+    X.loc[150, "case"] = 0
+    assert "row numbers" not in kinds(SparseStep(20.0).fit(X, y))
+
+
+def test_a_target_of_zeros_and_ones():
+    X, y = data()
+    model = SparseStep(1.0).fit(X, y > 0)
+    assert kinds(model) == ["target of zeros and ones"] and "logistic" in str(model.summary())
+    assert kinds(SparseStep(1.0).fit(X, 2 * (y > 0))) == []
+    two = SparseStep(1.0).fit(X, pd.DataFrame({"u": y, "v": y > 0}))
+    assert "logistic" in str(two.summary(target="v"))
+    assert "logistic" not in str(two.summary(target="u"))
+
+
+def test_notes_are_the_same_everywhere(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y = data()
+    X["rare"], X["same"], X["twin"] = indicator(200, 2), 5.0, 2 * X["c1"]
+    y += 100 * X["rare"]
+    X.assign(y=y).to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", "-t", "y", "--criterion", "bic", "-m", "m.json", "-r", "r.html"]
+    assert run(fit) == 0
+    printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Note: ")]
+    model = SparseStepIC().fit(X, y)
+    assert kinds(model) == ["few rows", "copies", "constant"]
+    assert printed == [f"Note: {note}" for note in model.summary().notes]
+    assert load_model("m.json").summary().notes == model.summary().notes
+    assert read_document("m.json")["notes"] == document_of(model)["notes"]
+    for page in ((tmp_path / "r.html").read_text(), render_report(model, target="y")):
+        assert all(note.replace("'", "&#39;") in page for note in model.summary().notes)
+
+
+# -- the error of the choice -----------------------------------------------------------------
+
+
+def test_the_smallest_error_is_told_with_its_choice():
+    X, y = load_diabetes(return_X_y=True)
+    model = SparseStepCV(20, cv=KFold(5, shuffle=True, random_state=0)).fit(X, y)
+    mse = model.mse_path_
+    sizes = np.array([len(test) for _, test in KFold(5).split(X)])
+    by_hand = 0.0
+    for k in range(5):
+        others = np.arange(5) != k
+        chosen = np.average(mse[:, others], axis=1, weights=sizes[others]).argmin()
+        by_hand += sizes[k] / sizes.sum() * mse[chosen, k]
+    cv = document_of(model)["targets"][0]["cv"]
+    assert cv["of_choice"] == pytest.approx(by_hand) and by_hand > model.cv_mean_.min()
+    assert f"; {by_hand:.5g} with the choice" in model.summary().facts["CV error"]
+    assert "with the choice of alpha" in render_report(model)
+    sparse = SparseStepCV(20, cv=5, rule="1se").fit(X, y)
+    assert "choice" not in sparse.summary().facts["CV error"]
+
+
+def test_the_error_of_the_choice_is_near_that_on_new_rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40 * 60, 30))
+    y = 0.5 * X[:, 0] + rng.standard_normal(len(X))
+    least, told, true = [], [], []
+    for part in range(40):
+        rows = slice(60 * part, 60 * part + 60)
+        model = SparseStepCV(30, cv=6).fit(X[rows], y[rows])
+        cv = document_of(model)["targets"][0]["cv"]
+        least.append(min(cv["mean"]))
+        told.append(cv["of_choice"])
+        true.append(np.mean((np.delete(y, rows) - model.predict(np.delete(X, rows, 0))) ** 2))
+    assert np.mean(least) < 0.95 * np.mean(true)
+    assert np.mean(told) == pytest.approx(np.mean(true), rel=0.04)
+
+
+def test_the_error_of_the_choice_with_single_rows_as_folds():
+    X, y = load_diabetes(return_X_y=True)
+    model = SparseStepCV(10, cv=LeaveOneOut()).fit(X[:60], y[:60])
+    of_choice = document_of(model)["targets"][0]["cv"]["of_choice"]
+    assert model.cv_mean_.min() <= of_choice < 1.3 * model.cv_mean_.min()
+
+
+# -- rows to predict -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["rows", "moments", "loaded"])
+def test_rows_far_outside_are_told(form, tmp_path):
+    X, y = data()
+    X["unused"] = np.random.default_rng(9).standard_normal(200)
+    model = SparseStep(alpha=20.0)
+    model = model.fit_moments(Moments.from_data(X, y)) if form == "moments" else model.fit(X, y)
+    if form == "loaded":
+        save_model(model, tmp_path / "m.json")
+        model = load_model(tmp_path / "m.json")
+    model.predict(X)
+    strange = X.copy()
+    strange.loc[3, "unused"] = 1e9
+    model.predict(strange)
+    strange.loc[[3, 5], "c1"] = 100.0
+    with pytest.warns(FarRowsWarning, match=r"2 of 200 rows .* deviations .* 'c1'") as told:
+        predicted = model.predict(strange)
+    assert told[0].message.n_rows == 2 and told[0].filename == __file__
+    np.testing.assert_allclose(predicted, strange.to_numpy() @ model.coef_ + model.intercept_)
+
+
+def test_a_rare_indicator_is_not_far_outside():
+    X, y = data(3000)
+    X["rare"] = indicator(3000, 1)
+    y += 100 * X["rare"]
+    for model in (
+        SparseStep(20.0).fit(X, y),
+        SparseStep(20.0).fit_moments(Moments.from_data(X, y)),
+    ):
+        assert model.coef_[4]
+        model.predict(X)
+        with pytest.warns(FarRowsWarning, match="'rare'"):
+            model.predict(X.assign(rare=10.0 * X["rare"]))
+
+
+def test_predict_on_the_command_line_tells_of_rows_far_outside(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y = data()
+    X.assign(y=y).to_csv("t.csv", index=False)
+    X.assign(c0=100 * X["c0"]).to_csv("new.csv", index=False)
+    assert run(["fit", "t.csv", "-t", "y", "-m", "m.json", "--quiet"]) == 0
+    assert run(["predict", "m.json", "t.csv", "-o", "p.csv"]) == 0
+    assert capsys.readouterr().err == ""
+    assert run(["predict", "m.json", "new.csv", "-o", "p.csv"]) == 0
+    told = capsys.readouterr().err
+    count = int((np.abs(X["c0"] * 100 - X["c0"].mean()) / X["c0"].std(ddof=0) > 199**0.5).sum())
+    assert told.startswith(f"Note: {count} of 200 rows lie far outside") and "'c0'" in told
+    assert run(["predict", "m.json", "new.csv", "-o", "p.csv", "--json"]) == 0
+    assert f'"rows_far_outside": {count}' in capsys.readouterr().out
+
+
+# -- columns of text -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_model_of_encoded_columns_takes_the_texts(kind, tmp_path):
+    X, y = data(60, 2)
+    X["town"] = np.random.default_rng(0).choice(["Bonn", "Kiel", "Ulm"], 60)
+    y += 3.0 * (X["town"] == "Bonn")
+    categories = {"town": ["Kiel", "Bonn", "Ulm"]}
+    moments = read_moments(X.assign(y=y), "y", categories=categories)
+    model = SparseStep(alpha=1.0).fit_moments(moments)
+    save_model(model, tmp_path / "m.json")
+    encoded = pd.DataFrame(
+        {
+            **{c: X[c] for c in ("c0", "c1")},
+            **{f"town={t}": X["town"] == t for t in ("Bonn", "Ulm")},
+        }
+    ).astype(float)
+    expected = model.predict(encoded)
+    frame = X[["town", "c1", "c0"]]
+    if kind != "pandas":
+        library = pytest.importorskip(kind)
+        maker = library.from_pandas if kind == "polars" else library.Table.from_pandas
+        frame = maker(frame)
+    for each in (model, load_model(tmp_path / "m.json")):
+        np.testing.assert_allclose(each.predict(frame), expected)
+    with pytest.raises(ValueError, match=r"'town' holds 'Rome' in row 0"):
+        model.predict(X.assign(town="Rome"))
+    with pytest.raises(ValueError, match="no column 'c0'"):
+        model.predict(X[["town", "c1"]])
+
+
+# -- names and numbers that would harm -------------------------------------------------------
+
+
+def test_summaries_print_no_character_that_drives_a_terminal():
+    X, y = data()
+    X.columns = ["a\x1b[31m", "b\u202ec", "d\ne", "f\u200cg"]
+    text = (
+        str(SparseStep(20.0).fit(X, y).summary())
+        + SparseStep(20.0).fit(X, y).summary()._repr_html_()
+    )
+    assert not any(c in text for c in "\x1b\u202e") and "f\u200cg" in text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_r2_of_no_variable_is_zero(seed):
+    X, y = data(seed=seed)
+    model = SparseStep(1e9).fit(X, y)
+    assert model.summary().facts["R2"].startswith("0.0000")
+    assert document_of(model)["targets"][0]["r2"] == 0.0

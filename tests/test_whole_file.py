@@ -1,0 +1,77 @@
+"""Files that hold results: links, modes, and what stays when something fails."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from sparsestep import Moments, SparseStep, save_model, write_report
+from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.outputs import check_outputs
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+MODEL = SparseStep().fit(X, X[:, 0])
+DENSE, THIN = Moments.from_data(X, X[:, 0]), Moments.from_data(X[:2], X[:2, 0])
+WRITERS = {
+    "model": lambda path: save_model(MODEL, path),
+    "report": lambda path: write_report(MODEL, path),
+    "moments": DENSE.save,
+    "rows": THIN.save,
+}
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(autouse=True)
+def usual_mask():
+    old = os.umask(0o022)
+    yield
+    os.umask(old)
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("kept", [0o600, 0o640, 0o664, 0o444])
+def test_a_file_keeps_its_mode(tmp_path, write, kept):
+    path = tmp_path / "result"
+    path.write_text("old")
+    path.chmod(kept)
+    write(path)
+    assert mode(path) == kept and path.read_bytes() != b"old"
+    assert os.listdir(tmp_path) == ["result"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_only_a_new_file_of_rows_is_for_its_owner_alone(tmp_path, name):
+    WRITERS[name](tmp_path / "result")
+    assert mode(tmp_path / "result") == (0o600 if name == "rows" else 0o644)
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed(tmp_path, write, there):
+    (tmp_path / "far").mkdir()
+    file, link = tmp_path / "far" / "file", tmp_path / "link"
+    if there:
+        file.write_text("old")
+    link.symlink_to("far/file")
+    write(link)
+    assert link.is_symlink() and not file.is_symlink() and file.stat().st_size > 3
+    assert sorted(os.listdir(tmp_path)) == ["far", "link"]
+    assert os.listdir(tmp_path / "far") == ["file"]
+
+
+def test_a_link_to_nowhere_is_refused_before_anything_is_read(tmp_path):
+    link = tmp_path / "m.npz"
+    link.symlink_to("none/m.npz")
+    with pytest.raises(FileNotFoundError, match=r"none for the moments"):
+        DENSE.save(link)
+    with pytest.raises(BadInputError, match=r"none for the moments"):
+        check_outputs([(link, "moments", [".npz"])])
+    other = tmp_path / "a.npz"
+    (tmp_path / "b.npz").symlink_to(other)
+    both = [(other, "moments", [".npz"]), (tmp_path / "b.npz", "moments", [".npz"])]
+    with pytest.raises(BadInputError, match="two results"):
+        check_outputs(both)
