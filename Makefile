@@ -1,10 +1,17 @@
 # Every target makes its own environment from what pyproject.toml declares.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Where there is no C compiler, the package index has one.
+ifeq ($(shell command -v cc || command -v gcc),)
+ZIG := $(CURDIR)/$(BIN)/python -m ziglang cc
+WITH_COMPILER := $(PIP) ziglang && CC="$(ZIG)" LDSHARED="$(ZIG) -shared"
+endif
+COMPILED := setup.py src/sparsestep/annealing.pyx src/sparsestep/kernels.h
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs bench bench-rivals bench-check exactness fuzz oldest clean
+.PHONY: help demo test lint types docs wheel bench bench-rivals bench-check exactness fuzz oldest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' Makefile
@@ -25,6 +32,9 @@ types: .venv/.installed-dev ## mypy, strict, on src
 
 docs: .venv/.installed-docs ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+wheel: .venv/bin/python ## a wheel for Python 3.11 and later, in dist
+	$(WITH_COMPILER) $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 bench: .venv/.installed-dev ## the benchmarks, one after the other
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
@@ -51,16 +61,16 @@ oldest: ## the tests with the oldest versions of what the package depends on
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2
 
 clean: ## remove the environment and everything generated
-	rm -rf .venv .venv-oldest build dist docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst sparsestep-demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist src/sparsestep/annealing.c src/sparsestep/*.so src/*.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst sparsestep-demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/.installed-plain: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+.venv/.installed-plain: pyproject.toml $(COMPILED) | .venv/bin/python
+	$(WITH_COMPILER) $(PIP) --editable .
 	@touch $@
 
-.venv/.installed-%: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+.venv/.installed-%: pyproject.toml $(COMPILED) | .venv/bin/python
+	$(WITH_COMPILER) $(PIP) --editable '.[$*]'
 	@touch $@

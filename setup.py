@@ -4,27 +4,22 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError
 
+# Vectorized loops, and no other liberty with floating-point numbers.
+FLAGS = ["-O3", "-g0", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"]
+
 
 class BuildExtension(build_ext):
     """Compile, or say in one sentence what is missing."""
 
-    def build_extensions(self):
+    def build_extension(self, extension):
         if self.compiler.compiler_type == "unix":
-            # Vectorized loops, without any other liberty with floating-point numbers.
-            for extension in self.extensions:
-                extension.extra_compile_args = [
-                    "-O3",
-                    "-fopenmp-simd",
-                    "-fno-math-errno",
-                    "-fno-trapping-math",
-                ]
+            extension.extra_compile_args = FLAGS
         try:
-            super().build_extensions()
+            super().build_extension(extension)
         except CompileError as error:
             raise SystemExit(
-                "sparsestep has a part in C, and no C compiler was found or it failed; install one "
-                "(Debian, Ubuntu: apt install gcc; macOS: xcode-select --install), or install a "
-                f"wheel.\n{error}"
+                f"A part of sparsestep is in C and could not be compiled ({error}): install a C "
+                "compiler (Debian and Ubuntu: apt install gcc; macOS: xcode-select --install)."
             ) from None
 
 
