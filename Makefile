@@ -4,8 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where there is no C compiler, the package index has one.
 ifeq ($(shell command -v cc || command -v gcc),)
-ZIG := $(CURDIR)/$(BIN)/python -m ziglang cc
-WITH_COMPILER := $(PIP) ziglang && CC="$(ZIG)" LDSHARED="$(ZIG) -shared"
+WITH_COMPILER := $(PIP) ziglang && zig="$$(echo $(CURDIR)/.venv/lib/*/site-packages/ziglang/zig) cc" && CC="$$zig" LDSHARED="$$zig -shared"
 endif
 COMPILED := setup.py src/sparsestep/annealing.pyx src/sparsestep/kernels.h
 

@@ -16,10 +16,10 @@ class BuildExtension(build_ext):
             extension.extra_compile_args = FLAGS
         try:
             super().build_extension(extension)
-        except CompileError as error:
+        except CompileError:
             raise SystemExit(
-                f"A part of sparsestep is in C and could not be compiled ({error}): install a C "
-                "compiler (Debian and Ubuntu: apt install gcc; macOS: xcode-select --install)."
+                "A part of sparsestep is in C and could not be compiled: install a C compiler "
+                "(Debian and Ubuntu: apt install gcc; macOS: xcode-select --install)."
             ) from None
 
 

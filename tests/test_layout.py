@@ -17,11 +17,13 @@ def rows_of_the_map(heading=None):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     if heading is not None:
         text = text.split(f"### {heading}\n", 1)[1].split("\n#", 1)[0]
-    return re.findall(r"^\| `([\w/]+\.py)` \| \S", text, flags=re.MULTILINE)
+    return re.findall(r"^\| `([\w/]+\.pyx?)` \| \S", text, flags=re.MULTILINE)
 
 
 def imported_names(file):
     """Dotted names that a module's code imports, wherever the statement stands, made absolute."""
+    if file.suffix == ".pyx":  # its language is not Python; it imports SciPy alone
+        return
     package = ("sparsestep", *file.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -37,8 +39,9 @@ def file_of(name):
     parts = name.split(".")[1:]
     while parts:
         path = "/".join(parts)
-        if (PACKAGE / f"{path}.py").is_file():
-            return f"{path}.py"
+        for suffix in (".py", ".pyx"):
+            if (PACKAGE / f"{path}{suffix}").is_file():
+                return f"{path}{suffix}"
         if (PACKAGE / path / "__init__.py").is_file():
             return f"{path}/__init__.py"
         parts.pop()
@@ -46,7 +49,8 @@ def file_of(name):
 
 
 def test_the_map_lists_each_module_once():
-    files = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")]
+    files = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py*")]
+    files = [file for file in files if file.endswith((".py", ".pyx"))]
     assert sorted(rows_of_the_map()) == sorted(files)
 
 
@@ -71,6 +75,8 @@ def name_of_module(module):
 
 def public_names(file):
     """What a module's ``__all__`` lists; None if it has none."""
+    if file.suffix == ".pyx":
+        return None
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return ast.literal_eval(node.value)

@@ -79,7 +79,7 @@ _SETTINGS = """fit_intercept : bool, default=True
         A dict has names of columns, and those it leaves out have 1; a pandas Series whose labels
         are names goes by these too, and has them all. Anything else is in the order of the columns.
     gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
-        The penalty's width gamma starts at `gamma_0` and is divided by `gamma_step` while it
+        The penalty's gamma starts at `gamma_0` and is divided by `gamma_step` while it
         exceeds `gamma_stop`.
     t_max : int, default=2
         Majorization steps at each gamma.

@@ -1,6 +1,6 @@
 /* Loops over the columns of one problem, apart from the engine's logic so that they vectorize.
    Each is compiled for several widths of vectors where the compiler can choose at run time. */
-#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define KERNEL __attribute__((target_clones("avx512f", "avx2", "default"))) static
 #else
 #define KERNEL static

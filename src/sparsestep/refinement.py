@@ -160,7 +160,7 @@ def _all_residuals(rows: "_Rows", B: Array, a: Array) -> tuple[Array, Array, Arr
 def _is_least_squares(
     moments: Moments, point: tuple[Array, float, float], known: Collinearity, settings: Settings
 ) -> bool:
-    """Whether the penalty at the last width of the loop moves no coefficient to speak of.
+    """Whether the penalty at the last gamma of the loop moves no coefficient to speak of.
 
     It moves them by ``S^-1 D b`` with ``d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2``; and so do
     coefficients that were set to zero at the end though they explain something. The literal loop is

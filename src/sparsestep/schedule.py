@@ -45,7 +45,7 @@ class Schedule:
         n_gammas = np.log(self.gamma_0 / self.gamma_stop) / np.log(self.gamma_step)
         if n_gammas > _MOST_GAMMAS:
             raise ValueError(
-                f"gamma_step={self.gamma_step!r} takes {n_gammas:.2g} steps from gamma_0 to "
+                f"gamma_step={self.gamma_step!r} takes {n_gammas:.2g} gammas from gamma_0 to "
                 f"gamma_stop, more than {_MOST_GAMMAS}; raise it."
             )
         if self.t_max < 1:
