@@ -646,7 +646,7 @@ for params, message in (
     ({"gamma_step": 1}, "gamma_step must be greater than 1; got 1.0."),
     (
         {"gamma_step": 1.000001},
-        "gamma_step=1.000001 takes 3.2e+07 widths from gamma_0 to gamma_stop, more than 10000; "
+        "gamma_step=1.000001 takes 3.2e+07 gammas from gamma_0 to gamma_stop, more than 10000; "
         "raise it.",
     ),
     ({"t_max": 0}, "t_max must be a whole number of at least 1; got 0."),

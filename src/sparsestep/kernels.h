@@ -61,7 +61,7 @@ KERNEL void direction(int m, double beta, const double *restrict z, double *rest
 
 /* The penalties d_j = alpha_j gamma_j^2 / (b_j^2 + gamma_j^2)^2, never quite zero. Returns the
    largest weight of an error of b_j; counts the columns that are hard in each form. */
-KERNEL double penalties(int m, double alpha, double gamma, double strict, double loose, double hard,
+KERNEL double penalties(int m, double alpha, double gamma, double strict, double loose,
                         const double *restrict factor, const double *restrict root,
                         const double *restrict tau, const double *restrict b, double *restrict d,
                         double *n_hard) {
@@ -73,8 +73,8 @@ KERNEL double penalties(int m, double alpha, double gamma, double strict, double
     memory = memory > 1.0 ? 1.0 : memory;
     double weight = (memory * memory * strict + loose) / (ABS(b[j]) + width);
     most = MAX(weight, most);
-    primal += dj < hard ? 1.0 : 0.0;
-    dual += dj * hard > tau[j] ? 1.0 : 0.0;
+    primal += dj < 1.0 ? 1.0 : 0.0;
+    dual += dj > tau[j] ? 1.0 : 0.0;
     d[j] = dj;
   }
   n_hard[0] = primal;

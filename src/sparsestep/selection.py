@@ -74,13 +74,13 @@ class CVErrors:
             return np.nan
         rss = self.mse * self.weights
         others = rss.sum(axis=1, keepdims=True) - rss
-        chosen = (others / (self.weights.sum() - self.weights)).argmin(axis=0)
+        chosen = [_first_best(each, np.arange(len(rss))) for each in others.T]
         folds = np.arange(len(self.weights))
         return float(np.average(self.mse[chosen, folds], weights=self.weights))
 
     def best(self) -> int:
         """Index of the smallest error; of equals the first, which is the largest alpha."""
-        return self._best_of(np.arange(len(self.mse)))
+        return _first_best(self.mean, np.arange(len(self.mse)))
 
     def best_within_one_se(self, n_nonzero: NDArray[np.intp]) -> int:
         """Index of the sparsest model within one standard error of the best; of equals the best."""
@@ -88,12 +88,12 @@ class CVErrors:
         if np.isnan(self.se[best]):
             return best
         near = np.flatnonzero(self.mean <= self.mean[best] + self.se[best])
-        return self._best_of(near[n_nonzero[near] == n_nonzero[near].min()])
+        return _first_best(self.mean, near[n_nonzero[near] == n_nonzero[near].min()])
 
-    def _best_of(self, some: NDArray[np.intp]) -> int:
-        """The first of `some` whose error is the smallest among them, but for rounding."""
-        mean = self.mean
-        return first_least(mean, some, 1e-10 * mean[some].min() + 1e-14 * mean.max())
+
+def _first_best(errors: Array, some: NDArray[np.intp]) -> int:
+    """The first of `some` whose error is the smallest among them, but for rounding."""
+    return first_least(errors, some, 1e-10 * errors[some].min() + 1e-14 * errors.max())
 
 
 def validation_errors(
