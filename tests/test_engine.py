@@ -389,3 +389,39 @@ def test_coarse_schedules_are_followed_to_their_end(settings, kind, seed):
     S, q = Xc.T @ (weight[:, None] * Xc), Xc.T @ (weight * y)
     alphas = np.geomspace(1e-4, 30, 60)
     compare(S, q, alphas, engine(S, q, alphas, Schedule(**settings)), **settings)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize("factor", [[1e-3, 1e3], [1e-6, 1.0], [1.0, 1e3], [1e-6, 1e3]])
+def test_penalty_factors_far_apart(scale, factor):
+    """Least squares leave out the first column, and ridge regressions take it in."""
+    D, S = np.diag([scale, 1.0]), np.array([[1.0, 0.8], [0.8, 1.0]])
+    S, q = D @ S @ D, D @ S @ [0.0, 1.0]
+    alphas, factor = 2.0 ** np.linspace(-30, 30, 61), np.array(factor)
+    found = engine(S, q, alphas, factor=factor)
+    assert compare(S, q, alphas, found, penalty_factor=factor) == 0
+
+
+@pytest.mark.parametrize(("seed", "spread", "unit"), [(0, 1, 1e8), (1, 3, 1e5), (3, 0, 1e5)])
+def test_gamma_starts_below_the_coefficients(seed, spread, unit):
+    """Penalties then fall by many powers of ten in one step."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 40))
+    b = rng.choice([-1, 1], 40) * 10.0 ** rng.uniform(-spread, 0, 40) * unit
+    y = X @ b + unit * 0.1 * rng.standard_normal(200)
+    S, q = X.T @ X, X.T @ y
+    alphas = 200 * unit**2 * 2.0 ** np.linspace(-50, 0, 26)
+    assert compare(S, q, alphas, engine(S, q, alphas, Schedule(1.0)), gamma_0=1.0) == 0
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-2, 1e-4])
+@pytest.mark.parametrize(("gamma_step", "t_max"), [(2.0, 2), (2.0, 1), (5.0, 1), (30.0, 1)])
+def test_schedules_that_end_above_the_coefficients(unit, gamma_step, t_max):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 40))
+    X[:, 20:] = X[:, :20] + 0.05 * X[:, 20:]
+    y = unit * (X @ rng.uniform(-1, 1, 40) + rng.standard_normal(400))
+    S, q = X.T @ X, X.T @ y
+    schedule = Schedule(gamma_stop=1e-3, gamma_step=gamma_step, t_max=t_max, epsilon=0.0)
+    alphas = np.max(q**2 / np.diag(S)) * 2.0 ** np.linspace(-40, 2, 22)
+    compare(S, q, alphas, engine(S, q, alphas, schedule), **vars(schedule))

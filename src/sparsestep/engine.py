@@ -280,7 +280,10 @@ class _Scaled:
             small = np.logical_and.accumulate(ratio < 1 / _ABOVE**2, axis=1)
             kept = np.minimum(4 * np.where(small, ratio, 1) * np.minimum(strain, 1), 1)
             later = np.cumprod(kept[:, ::-1] ** schedule.t_max, axis=1)[:, ::-1]
-            from_zero = small & (2 * ratio * np.minimum(strain, 1) * later <= care.start)
+            # From zero the first step makes the error, and those after it forget.
+            next_gamma = np.pad(later[:, 1:], ((0, 0), (0, 1)), constant_values=1.0)
+            after_first = kept ** (schedule.t_max - 1) * next_gamma
+            from_zero = small & (2 * ratio * np.minimum(strain, 1) * after_first <= care.start)
             from_ols = (strain < 1 / _ABOVE) & (strain * later <= care.start)
         from_zero[:, 0], from_ols[:, 0] = True, False
         start = len(gammas) - 1 - np.argmax((from_zero | from_ols)[:, ::-1], axis=1)
@@ -290,19 +293,18 @@ class _Scaled:
     def _largest(self, alpha: Array, target: Index, gammas: Array) -> Array:
         """Upper bounds on the coefficients, in the units of gamma, after the steps at each gamma.
 
-        By least squares; or, where these are far larger, by ridge regressions
-        ``V (w + penalty)^-1 V'q`` with a penalty that is the same for all columns of one scaling.
+        Ridge regressions have less of their penalty, a sum of squares, than least squares. Where
+        these are far larger, they are computed: ``V (w + penalty)^-1 V'q``.
         """
-        largest: Array = np.abs(self.ols / self.root).max(axis=1)[target, np.newaxis]
+        # The penalty on column j is alpha / gamma^2 times the square of this.
+        scales = np.sqrt(self.factor) / self.root
         if self.mu > _MILD:
-            return largest
-        bound = np.empty((len(alpha), len(gammas)))
+            longest: Array = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
+            return longest[target, np.newaxis]
+        bound = np.full((len(alpha), len(gammas)), np.inf)
         for t in np.unique(target):
-            # The penalty on column j is alpha / gamma^2 times the square of this.
-            scale = np.sqrt(self.factor) / self.root[t]
-            which = target == t
+            scale, which = scales[t], target == t
             if not np.all(scale > 0):
-                bound[which] = largest[which] if self.P is not None else np.inf
                 continue
             top = scale.max()
             scale = scale / top
