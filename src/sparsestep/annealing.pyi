@@ -7,10 +7,13 @@ Index = NDArray[np.int32]
 def inverse(S: Array, P: Array) -> bool: ...
 def solve(
     S: Array,
-    P: Array | None,
+    P: Array,
     tau: Array,
     mu: float,
     mild: bool,
+    N: Array,
+    w_null: Array,
+    light: float,
     q: Array,
     ols: Array,
     root: Array,

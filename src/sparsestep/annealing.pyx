@@ -81,7 +81,11 @@ cdef struct Gram:  # what the problems share
     int n_gammas
     int t_max
     const double *S
-    const double *P         # NULL if S is singular but for rounding
+    const double *P         # the inverse of S; if S is singular, along its range only
+    const double *N         # an orthonormal basis of the null space, m x n_null, ...
+    int n_null
+    const double *w         # ... and its eigenvalues, which are rounding
+    double light            # penalties that are light beside the range of S
     const double *tau
     double mu               # lower bound on the smallest eigenvalue of S
     const double *gamma
@@ -110,6 +114,8 @@ cdef struct Problem:
     bint ending             # decided; the last gammas show in the answer
     bint direct             # every step is a direct solve
     bint exact              # this one is
+    bint deflated           # the preconditioner is P along the range of S, and exact along its null space
+    bint asks               # the next product is that of P and r
     int iterations
     double rz
     double weight           # of a correction z; below 1 / weight it is small enough
@@ -246,13 +252,14 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
-    if G.P == NULL or k.direct or (k.ending and G.mu <= TRUST):
+    if G.n_null > 0 or k.direct or (k.ending and G.mu <= TRUST):
         form = PRIMAL
     elif form < 0:
         form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
     elif 2 * n_hard[1 - form] < n_hard[form]:
         form = 1 - form
-    k.exact = k.direct or (not G.mild and n_hard[form] > MOST * m)
+    k.deflated = G.n_null > 0 and not k.direct and largest(m, d, G.ones) < G.light
+    k.exact = k.direct or (not G.mild and not k.deflated and n_hard[form] > MOST * m)
     if k.exact:
         form = PRIMAL
     k.fresh = form != k.form and not k.exact
@@ -261,7 +268,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         for j in range(m):
             k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j]
     k.h = 0
-    if k.exact or not G.mild:
+    if k.exact or not (G.mild or k.deflated):
         for j in range(m):
             if k.exact or (d[j] < 1.0 if form == PRIMAL else d[j] > G.tau[j]):
                 k.hard[k.h] = j
@@ -273,7 +280,50 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest(m, k.x, k.e)
     k.iterations = 0
+    if k.deflated:
+        return factorize_null_space(G, k)
     return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
+
+
+cdef bint factorize_null_space(const Gram *G, Problem *k) noexcept nogil:
+    """The Cholesky factor of N'(S + D)N."""
+    cdef int i, j, l, n = G.n_null
+    cdef double v
+    cdef const double *row
+    if n > k.capacity:
+        free(k.L)
+        k.capacity = n
+        k.L = <double *>malloc(<size_t>n * n * sizeof(double))
+    memset(k.L, 0, <size_t>n * n * sizeof(double))
+    for j in range(G.m):
+        row = G.N + <size_t>j * n
+        for i in range(n):
+            v = k.e[j] * row[i]
+            for l in range(i + 1):
+                k.L[i * n + l] += v * row[l]
+    for i in range(n):
+        k.L[i * n + i] += G.w[i]
+    return cholesky(k.L, n)
+
+
+cdef double deflate(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """z <- z + N (N'(S + D)N)^-1 N'r, where z is P r; returns r'z."""
+    cdef int i, j, n = G.n_null
+    cdef double rz = 0.0
+    cdef const double *row
+    memset(w.tmp, 0, n * sizeof(double))
+    for j in range(G.m):
+        row = G.N + <size_t>j * n
+        for i in range(n):
+            w.tmp[i] += row[i] * k.r[j]
+    substitute(k.L, n, w.tmp)
+    for j in range(G.m):
+        row = G.N + <size_t>j * n
+        for i in range(n):
+            w.z[j] += row[i] * w.tmp[i]
+        rz += k.r[j] * w.z[j]
+    k.left = largest(G.m, w.z, G.ones)
+    return rz
 
 
 cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
@@ -298,6 +348,8 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
     cdef const double *right = k.q if k.form == PRIMAL else k.ols
     if Ap == NULL:
         pass
+    elif k.asks:
+        memcpy(w.z, Ap, m * sizeof(double))
     elif k.fresh:
         for j in range(m):
             k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
@@ -319,7 +371,11 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
         elif k.fresh:
             return RUNNING
         else:
-            rz = precondition(G, k, w)
+            if k.deflated and not k.asks:
+                k.asks = True
+                return RUNNING
+            rz = deflate(G, k, w) if k.deflated else precondition(G, k, w)
+            k.asks = False
             if not k.left * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
                     direction(m, rz / k.rz if k.iterations else 0.0, w.z, k.p)
@@ -511,7 +567,7 @@ cdef int last_step(const Gram *G, Problem *k) noexcept nogil:
 
 cdef inline int group(const Gram *G, const Problem *k) noexcept nogil:
     """Which product a problem asks for: 0 or 1 with S or P, 2 or 3 the same in single precision."""
-    return k.form + (2 if G.single and not k.fresh and not k.ending else 0)
+    return DUAL if k.asks else k.form + (2 if G.single and not k.fresh and not k.ending else 0)
 
 
 def inverse(const double[:, ::1] S, double[:, ::1] P):
@@ -534,6 +590,9 @@ def solve(
     const double[::1] tau,
     double mu,
     bint mild,
+    const double[:, ::1] N,
+    const double[::1] w_null,
+    double light,
     const double[:, ::1] q,
     const double[:, ::1] ols,
     const double[:, ::1] root,
@@ -580,7 +639,11 @@ def solve(
     cdef float *V_s
     cdef float *W_s
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], t_max
-    G.S, G.P, G.tau, G.mu = &S[0, 0], NULL if P is None else &P[0, 0], &tau[0], mu
+    G.S, G.P, G.tau, G.mu = &S[0, 0], &P[0, 0], &tau[0], mu
+    G.n_null = <int>w_null.shape[0]
+    G.light = light
+    if G.n_null > 0:
+        G.N, G.w = &N[0, 0], &w_null[0]
     G.ones, G.zeros = ones, ones + 4 * m
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], gamma_step, epsilon, &factor[0]
     G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
@@ -629,7 +692,7 @@ def solve(
                 k = &problems[active[s]]
                 if group(&G, k) == which:
                     if which < 2:
-                        memcpy(V + <size_t>i * m, k.x if k.fresh else k.p, m * sizeof(double))
+                        memcpy(V + <size_t>i * m, k.r if k.asks else k.x if k.fresh else k.p, m * sizeof(double))
                     else:
                         narrow(m, k.p, V_s + <size_t>i * m)
                     i += 1

@@ -37,6 +37,9 @@ _SINGULAR = 1e-12
 # Below this one columns are strongly correlated: errors that one coefficient carries come back by
 # way of others, which no bound for each sees.
 _MILD = 1e-2
+# Penalties below this share of the smallest eigenvalue of the range of a singular matrix leave the
+# range to its inverse.
+_LIGHT = 0.3
 # So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
 # times as large as the penalties, eigenvalues leave least squares.
 _ABOVE = 8.0
@@ -171,7 +174,7 @@ class _Scaled:
     Attributes
     ----------
     S, P : ndarrays of shape (m, m)
-        The matrix and its inverse, None if it is singular but for rounding.
+        The matrix and its inverse.
     tau : ndarray of shape (m,)
         What the other columns leave of each: ``1 / P_jj``.
     mu : float
@@ -181,10 +184,15 @@ class _Scaled:
     root : ndarray of shape (n_targets, m)
         A coefficient times this is the scaled one, and so is gamma.
     factor : ndarray of shape (m,)
+    N, w : ndarrays of shapes (m, n_null) and (n_null,)
+        The null space of S and its eigenvalues, which are rounding; P is then the inverse along
+        all other directions.
+    light : float
+        Penalties below this are light beside the eigenvalues of the range.
     """
 
     S: Array
-    P: Array | None
+    P: Array
     tau: Array
     mu: float
     q: Array
@@ -192,6 +200,9 @@ class _Scaled:
     ols: Array
     root: Array
     factor: Array
+    N: Array
+    w: Array
+    light: float
 
     @classmethod
     def of(cls, equations: NormalEquations, used: Index, factor: Array) -> "_Scaled":
@@ -210,10 +221,28 @@ class _Scaled:
         mu = 0.0
         if annealing.inverse(S, P):
             mu = float(1.0 / np.abs(P).sum(axis=0).max())
-        if mu < _SINGULAR:
-            zeros = np.zeros(len(S))
-            return cls(S, None, zeros, 0.0, q, size, np.zeros_like(q), length / size, factor)
-        return cls(S, P, 1.0 / np.diag(P), mu, q, size, q @ P, length / size, factor)
+        root = length / size
+        if mu >= _SINGULAR:
+            none = np.empty((len(S), 0)), np.empty(0)
+            return cls(S, P, 1.0 / np.diag(P), mu, q, size, q @ P, root, factor, *none, 0.0)
+        w, V = np.linalg.eigh(S)
+        null = w < _SINGULAR
+        N, V = np.ascontiguousarray(V[:, null]), V[:, ~null] / np.sqrt(w[~null])
+        zeros, light = np.zeros(len(S)), _LIGHT * w[~null].min(initial=1.0)
+        return cls(
+            S,
+            V @ V.T,
+            zeros,
+            0.0,
+            q,
+            size,
+            np.zeros_like(q),
+            root,
+            factor,
+            N,
+            w[null].clip(0),
+            light,
+        )
 
     def solve(
         self,
@@ -237,6 +266,9 @@ class _Scaled:
             self.tau,
             self.mu,
             self.mu > _MILD,
+            self.N,
+            self.w,
+            self.light,
             self.q,
             self.ols,
             self.root,
