@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
-from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.model_selection import KFold, LeaveOneOut, cross_val_score
 
 from sparsestep import (
     Moments,
@@ -220,6 +220,16 @@ def test_the_error_of_the_choice_with_single_rows_as_folds():
     model = SparseStepCV(10, cv=LeaveOneOut()).fit(X[:60], y[:60])
     of_choice = document_of(model)["targets"][0]["cv"]["of_choice"]
     assert model.cv_mean_.min() <= of_choice < 1.3 * model.cv_mean_.min()
+
+
+def test_the_error_of_the_choice_where_many_alphas_give_the_same_models():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 6))
+    y = 16 * X[:, 0] + 0.5 * rng.standard_normal(60)
+    model = SparseStepCV(cv=5)
+    of_choice = document_of(model.fit(X, y))["targets"][0]["cv"]["of_choice"]
+    nested = -cross_val_score(model, X, y, cv=5, scoring="neg_mean_squared_error").mean()
+    assert of_choice == pytest.approx(nested, rel=0.1)
 
 
 # -- rows to predict -------------------------------------------------------------------------
