@@ -118,6 +118,23 @@ def test_the_most_collinear_pair_does_not_hang_on_rounding():
         assert [(pair["first"], pair["second"]) for pair in pairs] == [(0, 1), (2, 3), (4, 5)]
 
 
+@pytest.mark.parametrize("form", ["rows", "moments"])
+def test_a_target_in_other_units_is_told(form):
+    X, y = data()
+    X["in_pounds"] = y / 16 + 3
+    model = SparseStep(n_nonzero=1)
+    model = model.fit_moments(Moments.from_data(X, y)) if form == "moments" else model.fit(X, y)
+    [note] = [note for note in model.summary().notes if "determined" in note]
+    assert "'in_pounds'" in note
+    X["in_pounds"] += 1e-3 * X["c0"]
+    assert "target determined" not in kinds(SparseStep(n_nonzero=1).fit(X, y))
+
+
+def test_as_many_variables_as_rows_determine_any_target():
+    X, y = data(5)
+    assert "target determined" not in kinds(SparseStep(alpha=0.0).fit(X, y))
+
+
 @pytest.mark.parametrize(
     "name", ["rownames", "ID", "Unnamed: 0", "patient_id", "PassengerId", "row"]
 )

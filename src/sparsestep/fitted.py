@@ -17,7 +17,15 @@ from sparsestep.fingerprint import Fingerprint
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.notes import AtTheEnd, FarRows, LostDigits, Note, beyond_the_end, notes_of
+from sparsestep.notes import (
+    AtTheEnd,
+    Determined,
+    FarRows,
+    LostDigits,
+    Note,
+    beyond_the_end,
+    notes_of,
+)
 from sparsestep.path import Path, alphas_of, fit_path
 from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
@@ -42,6 +50,8 @@ __all__ = [
 Array = NDArray[np.float64]
 # What made the splits where only the moments of each fold are known.
 GIVEN_FOLDS = "the moments of each fold, given"
+# Residuals whose squares are this share of the target's own are rounding.
+_ROUNDING = 1e-10
 # Coefficients, intercept and alpha.
 Point = tuple[Array, float, float]
 
@@ -404,6 +414,10 @@ class _Found:
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
         rss = float(one.rss(coef, intercept))
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
+        # As many variables as rows determine any target.
+        kept = np.flatnonzero(coef).tolist()
+        if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
+            self._notes.append(Determined(target, kept))
         self._models.append(
             TargetModel(
                 *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),

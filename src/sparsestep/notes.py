@@ -21,6 +21,7 @@ from sparsestep.words import quoted, rows_left_out
 __all__ = [
     "NOTES",
     "AtTheEnd",
+    "Determined",
     "FarRows",
     "FarRowsWarning",
     "LostDigits",
@@ -136,6 +137,24 @@ class FewRows(Note):
         return (
             f"Variables kept{_of(self.target, targets)} that rest on very few rows: {shown}; their "
             "coefficients stand and fall with these rows."
+        )
+
+
+@dataclass(frozen=True)
+class Determined(Note):
+    """A target that the variables kept determine."""
+
+    kind = "target determined"
+    target: int
+    columns: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        one = len(self.columns) == 1
+        return (
+            f"The target{_of(self.target, targets)} is determined by what is kept (R2 is 1 but for "
+            f"rounding): {_some(self.columns, names)}. {'It' if one else 'One of them'} may be the "
+            "target in other units, or be known only once the target is; if so, leave it out."
         )
 
 
