@@ -264,11 +264,31 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
                 f"No model of exactly n_nonzero={variables(size)}{of_target} was found; "
-                f"the nearest has {nearest}: change n_nonzero."
+                f"the nearest has {nearest}{_why(moments.target(t), size, fits, settings)}: change "
+                "n_nonzero."
             )
         found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
         n_iter = max(n_iter, fits.n_iter)
     return found.fitted(n_iter)
+
+
+def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
+    """Why no model has so many variables, as far as that is known."""
+    factor = settings.penalty_factor
+    always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
+    if always > size:
+        return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
+    found = int(nearest.n_nonzero[0, 0])
+    if found > size:
+        return ""
+    if moments.rss(nearest.coefs[0, 0], nearest.intercepts[0, 0]) <= _ROUNDING * moments.yty:
+        return ", which explain the target fully" if found else ", as the target is constant"
+    if not settings.fit_intercept:
+        return ""  # Moments are about means, which may hide a dimension.
+    length = np.sqrt(np.where(moments.diag > 0, moments.diag, 1.0))
+    X = moments.rows[0] if moments.is_thin else moments.xtx / length[:, np.newaxis]
+    rank = int(np.linalg.matrix_rank(X / length, tol=_ROUNDING))
+    return f", as no more than {rank} columns are independent" if rank < size else ""
 
 
 def by_folds(
