@@ -95,12 +95,25 @@ def test_copies_are_told_apart_from_collinear_columns(n):
     X, y = data(n, 40)
     X = pd.concat([X, -3 * X.add_suffix(" again") + 7], axis=1)
     X["near"] = X["c5"] + 0.01 * np.random.default_rng(3).standard_normal(n)
-    model = SparseStepIC("ebic").fit(X, y)
+    model = SparseStepIC("ebic", penalty_factor={"c5": 0}).fit(X, y)
     notes = [note for note in model.summary().notes if "cop" in note or "pair" in note]
     assert notes[0].startswith("40 of 81 columns are copies of others") and len(notes) == 2
     assert notes[1].startswith("1 pair of columns is nearly collinear") and "'near'" in notes[1]
     pairs = document_of(model)["data"]["collinear"]
     assert [(pair["first"], pair["second"]) for pair in pairs] == [(5, 80)]
+
+
+def test_the_collinear_pair_that_is_named_has_a_variable_kept():
+    X, y = data()
+    noise = np.random.default_rng(3).standard_normal((200, 3))
+    X["useless"] = noise[:, 0]
+    X["useless too"] = noise[:, 0] + 0.01 * noise[:, 1]
+    kept_none = SparseStep(n_nonzero=3).fit(X, y)
+    assert len(document_of(kept_none)["data"]["collinear"]) == 1
+    assert "collinear" not in kinds(kept_none)
+    X["near"] = X["c0"] + 0.1 * noise[:, 2]
+    [note] = [note for note in SparseStep(n_nonzero=4).fit(X, y).summary().notes if "pair" in note]
+    assert note.startswith("2 pairs") and "'c0' and 'near'" in note and "useless" not in note
 
 
 def test_the_most_collinear_pair_does_not_hang_on_rounding():
