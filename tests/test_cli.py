@@ -600,6 +600,17 @@ def test_predict_needs_only_the_columns_kept(data, tmp_path):
     assert predicted.null_count == 1 and predicted[5].as_py() is None
 
 
+def test_a_category_never_seen_has_a_missing_prediction_if_asked_for(data, tmp_path):
+    table = flats(20).to_pydict()
+    table["city"][7], table["size"][9] = "Paris", None
+    pq.write_table(pa.table(table), tmp_path / "new.parquet")
+    arguments = ("predict", data / "cities.json", "new.parquet", "-o", "out.parquet")
+    done = run(tmp_path, *arguments, "--missing-as-null")
+    assert "20 rows, 2 of them missing" in done.stdout + done.stderr
+    predicted = pq.read_table(tmp_path / "out.parquet")["prediction"].to_numpy()
+    assert np.flatnonzero(np.isnan(predicted)).tolist() == [7, 9]
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_streams_that_the_shell_closed(data, tmp_path, closed):
     for arguments, code in (
@@ -1159,7 +1170,7 @@ REFUSED = {
     "other category": (
         other_city,
         ["predict", "cities.json", "bad.parquet", *OUT],
-        "'city' holds 'Paris' in row 7 .*none of its 3 categories",
+        r"'city' holds 'Paris' in row 7 .*none of its 3 categories \('.*Bonn'.*--missing-as-null",
     ),
     "hole in new rows": (
         with_hole,

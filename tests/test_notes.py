@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
-from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.model_selection import KFold, LeaveOneOut, cross_val_score
 
 from sparsestep import (
     Moments,
@@ -95,12 +95,25 @@ def test_copies_are_told_apart_from_collinear_columns(n):
     X, y = data(n, 40)
     X = pd.concat([X, -3 * X.add_suffix(" again") + 7], axis=1)
     X["near"] = X["c5"] + 0.01 * np.random.default_rng(3).standard_normal(n)
-    model = SparseStepIC("ebic").fit(X, y)
+    model = SparseStepIC("ebic", penalty_factor={"c5": 0}).fit(X, y)
     notes = [note for note in model.summary().notes if "cop" in note or "pair" in note]
     assert notes[0].startswith("40 of 81 columns are copies of others") and len(notes) == 2
     assert notes[1].startswith("1 pair of columns is nearly collinear") and "'near'" in notes[1]
     pairs = document_of(model)["data"]["collinear"]
     assert [(pair["first"], pair["second"]) for pair in pairs] == [(5, 80)]
+
+
+def test_the_collinear_pair_that_is_named_has_a_variable_kept():
+    X, y = data()
+    noise = np.random.default_rng(3).standard_normal((200, 3))
+    X["useless"] = noise[:, 0]
+    X["useless too"] = noise[:, 0] + 0.01 * noise[:, 1]
+    kept_none = SparseStep(n_nonzero=3).fit(X, y)
+    assert len(document_of(kept_none)["data"]["collinear"]) == 1
+    assert "collinear" not in kinds(kept_none)
+    X["near"] = X["c0"] + 0.1 * noise[:, 2]
+    [note] = [note for note in SparseStep(n_nonzero=4).fit(X, y).summary().notes if "pair" in note]
+    assert note.startswith("2 pairs") and "'c0' and 'near'" in note and "useless" not in note
 
 
 def test_the_most_collinear_pair_does_not_hang_on_rounding():
@@ -116,6 +129,23 @@ def test_the_most_collinear_pair_does_not_hang_on_rounding():
     folded = document_of(SparseStepCV(10).fit(X, y))["data"]["collinear"]
     for pairs in (whole, folded):
         assert [(pair["first"], pair["second"]) for pair in pairs] == [(0, 1), (2, 3), (4, 5)]
+
+
+@pytest.mark.parametrize("form", ["rows", "moments"])
+def test_a_target_in_other_units_is_told(form):
+    X, y = data()
+    X["in_pounds"] = y / 16 + 3
+    model = SparseStep(n_nonzero=1)
+    model = model.fit_moments(Moments.from_data(X, y)) if form == "moments" else model.fit(X, y)
+    [note] = [note for note in model.summary().notes if "determined" in note]
+    assert "'in_pounds'" in note
+    X["in_pounds"] += 1e-3 * X["c0"]
+    assert "target determined" not in kinds(SparseStep(n_nonzero=1).fit(X, y))
+
+
+def test_as_many_variables_as_rows_determine_any_target():
+    X, y = data(5)
+    assert "target determined" not in kinds(SparseStep(alpha=0.0).fit(X, y))
 
 
 @pytest.mark.parametrize(
@@ -220,6 +250,16 @@ def test_the_error_of_the_choice_with_single_rows_as_folds():
     model = SparseStepCV(10, cv=LeaveOneOut()).fit(X[:60], y[:60])
     of_choice = document_of(model)["targets"][0]["cv"]["of_choice"]
     assert model.cv_mean_.min() <= of_choice < 1.3 * model.cv_mean_.min()
+
+
+def test_the_error_of_the_choice_where_many_alphas_give_the_same_models():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 6))
+    y = 16 * X[:, 0] + 0.5 * rng.standard_normal(60)
+    model = SparseStepCV(cv=5)
+    of_choice = document_of(model.fit(X, y))["targets"][0]["cv"]["of_choice"]
+    nested = -cross_val_score(model, X, y, cv=5, scoring="neg_mean_squared_error").mean()
+    assert of_choice == pytest.approx(nested, rel=0.1)
 
 
 # -- rows to predict -------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import sys
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 import report_documents as documents
-from sparsestep import SparseStep, SparseStepCV, sparsestep_path
+from sparsestep import SparseStep, SparseStepCV, read_moments, sparsestep_path
 from sparsestep.model_document import ModelFileError, checksum, sealed
 from sparsestep.model_file import document_of, estimator_of, read_document, write_document
 from sparsestep.report import render_report, write_report
@@ -549,6 +550,16 @@ def test_an_indicator_names_what_it_is_compared_with():
     reference = "compared with ground, cellar"
     assert notes == {"size", f"floor=middle{reference}", f"floor=top{reference}"}
     assert "4 categories as 3 indicators" in Page(html).text
+
+
+def test_two_categories_are_one_indicator():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"lift": rng.choice(["no", "yes"], 50), "size": rng.normal(size=50)})
+    frame["price"] = frame["size"] + rng.normal(size=50)
+    moments = read_moments(frame, target="price", categories={"lift": ["no", "yes"]})
+    html = render_report(SparseStep(alpha=0.1).fit_moments(moments))
+    assert "2 categories as 1 indicator" in Page(html).text
+    assert "1 indicators" not in Page(html).text
 
 
 def test_how_it_was_made_and_how_to_cite_it():

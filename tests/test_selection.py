@@ -268,12 +268,17 @@ def test_a_size_that_no_model_has_is_refused_with_the_nearest():
     with pytest.raises(ValueError, match="n_nonzero=5 is more than the 4 columns"):
         SparseStep(n_nonzero=5).fit(X, y)
     copies = np.column_stack([X[:, :3], X[:, 0]])
-    with pytest.raises(ValueError, match=r"n_nonzero=4 .* nearest has 3"):
+    with pytest.raises(ValueError, match=r"n_nonzero=4 .* nearest has 3, .* 3 .* independent"):
         SparseStep(n_nonzero=4).fit(copies, y)
-    with pytest.raises(ValueError, match=r"n_nonzero=4 .* nearest has 3"):
+    wide = np.tile(copies[:10], 4)
+    with pytest.raises(ValueError, match=r"n_nonzero=4 .* nearest has 3, .* 3 .* independent"):
+        SparseStep(n_nonzero=4).fit(wide, y[:10])
+    with pytest.raises(ValueError, match=r"n_nonzero=4 .* nearest has 3, .* explain the target"):
         SparseStep(n_nonzero=4).fit(X, X[:, :3] @ [3, 2, 1.0])
+    with pytest.raises(ValueError, match=r"n_nonzero=2 .* nearest has 0, .* constant"):
+        SparseStep(n_nonzero=2).fit(X, np.ones(len(X)))
     always = SparseStep(n_nonzero=1, penalty_factor=[0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"n_nonzero=1 .* nearest has 2"):
+    with pytest.raises(ValueError, match=r"n_nonzero=1 .* nearest has 2, .* always kept"):
         always.fit(X, y)
 
 

@@ -17,7 +17,15 @@ from sparsestep.fingerprint import Fingerprint
 from sparsestep.fitting import Fits, Settings, fit_alphas, fit_size
 from sparsestep.inference import standard_errors, t_interval
 from sparsestep.moments import Moments, leave_one_out
-from sparsestep.notes import AtTheEnd, FarRows, LostDigits, Note, beyond_the_end, notes_of
+from sparsestep.notes import (
+    AtTheEnd,
+    Determined,
+    FarRows,
+    LostDigits,
+    Note,
+    beyond_the_end,
+    notes_of,
+)
 from sparsestep.path import Path, alphas_of, fit_path
 from sparsestep.refinement import refine
 from sparsestep.selection import least_criterion, validation_errors
@@ -42,6 +50,8 @@ __all__ = [
 Array = NDArray[np.float64]
 # What made the splits where only the moments of each fold are known.
 GIVEN_FOLDS = "the moments of each fold, given"
+# Residuals whose squares are this share of the target's own are rounding.
+_ROUNDING = 1e-10
 # Coefficients, intercept and alpha.
 Point = tuple[Array, float, float]
 
@@ -254,11 +264,31 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             raise ValueError(
                 f"No model of exactly n_nonzero={variables(size)}{of_target} was found; "
-                f"the nearest has {nearest}: change n_nonzero."
+                f"the nearest has {nearest}{_why(moments.target(t), size, fits, settings)}: change "
+                "n_nonzero."
             )
         found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
         n_iter = max(n_iter, fits.n_iter)
     return found.fitted(n_iter)
+
+
+def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
+    """Why no model has so many variables, as far as that is known."""
+    factor = settings.penalty_factor
+    always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
+    if always > size:
+        return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
+    found = int(nearest.n_nonzero[0, 0])
+    if found > size:
+        return ""
+    if moments.rss(nearest.coefs[0, 0], nearest.intercepts[0, 0]) <= _ROUNDING * moments.yty:
+        return ", which explain the target fully" if found else ", as the target is constant"
+    if not settings.fit_intercept:
+        return ""  # Moments are about means, which may hide a dimension.
+    length = np.sqrt(np.where(moments.diag > 0, moments.diag, 1.0))
+    X = moments.rows[0] if moments.is_thin else moments.xtx / length[:, np.newaxis]
+    rank = int(np.linalg.matrix_rank(X / length, tol=_ROUNDING))
+    return f", as no more than {rank} columns are independent" if rank < size else ""
 
 
 def by_folds(
@@ -404,6 +434,10 @@ class _Found:
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
         rss = float(one.rss(coef, intercept))
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
+        # As many variables as rows determine any target.
+        kept = np.flatnonzero(coef).tolist()
+        if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
+            self._notes.append(Determined(target, kept))
         self._models.append(
             TargetModel(
                 *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),

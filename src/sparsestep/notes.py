@@ -21,6 +21,7 @@ from sparsestep.words import quoted, rows_left_out
 __all__ = [
     "NOTES",
     "AtTheEnd",
+    "Determined",
     "FarRows",
     "FarRowsWarning",
     "LostDigits",
@@ -140,6 +141,24 @@ class FewRows(Note):
 
 
 @dataclass(frozen=True)
+class Determined(Note):
+    """A target that the variables kept determine."""
+
+    kind = "target determined"
+    target: int
+    columns: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        one = len(self.columns) == 1
+        return (
+            f"The target{_of(self.target, targets)} is determined by what is kept (R2 is 1 but for "
+            f"rounding): {_some(self.columns, names)}. {'It' if one else 'One of them'} may be the "
+            "target in other units, or be known only once the target is; if so, leave it out."
+        )
+
+
+@dataclass(frozen=True)
 class ZeroOneTarget(Note):
     """A target of zeros and ones."""
 
@@ -174,7 +193,7 @@ class Copies(Note):
 
 @dataclass(frozen=True)
 class Collinear(Note):
-    """Pairs of columns that are nearly collinear: how many, and the most correlated one."""
+    """Pairs of columns that are nearly collinear: how many, and one of them."""
 
     kind = "collinear"
     columns: list[int]
@@ -188,7 +207,7 @@ class Collinear(Note):
         return (
             f"{self.pairs} pair{'' if one else 's'} of columns {'is' if one else 'are'} nearly "
             f"collinear (correlation of {COLLINEAR} or more in size"
-            f"{'' if one else '; most of all'}: {both}, {self.correlation:.4f}), and which of two "
+            f"{'' if one else '; one of them'}: {both}, {self.correlation:.4f}), and which of two "
             "such columns is kept may change with a few rows."
         )
 
@@ -269,9 +288,12 @@ def notes_of(
     found += [ZeroOneTarget(t) for t in fingerprint.zero_one_targets]
     if fingerprint.copies:
         found.append(Copies(list(fingerprint.copies)))
-    if fingerprint.n_collinear:
-        i, j, r = fingerprint.collinear[0]
-        found.append(Collinear([i, j], r, fingerprint.n_collinear))
+    pairs, n_pairs = fingerprint.collinear, fingerprint.n_collinear or 0
+    of_kept = [pair for pair in pairs if np.isin(pair[:2], np.concatenate(kept)).any()]
+    # Of pairs beyond those listed it is not known.
+    if of_kept or n_pairs > len(pairs):
+        i, j, r = (of_kept or pairs)[0]
+        found.append(Collinear([i, j], r, n_pairs))
     constant = np.flatnonzero(fingerprint.deviation_x == 0).tolist()
     if constant:
         found.append(Constant(constant))

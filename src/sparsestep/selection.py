@@ -69,12 +69,17 @@ class CVErrors:
         The smallest of many errors is too small for new rows, because its own folds chose it. NaN
         for a single fold. (Another estimate from the same errors, of Tibshirani and Tibshirani
         2009, doubles the error where folds are single rows.)
+
+        The models of the others are often the same for many alphas, and at the ends of these the
+        fold's own model has lost a variable or gained one: the alpha in the middle is taken. (That
+        nearest to the best of all folds would have been chosen with the fold itself.)
         """
         if len(self.weights) == 1:
             return np.nan
         rss = self.mse * self.weights
         others = rss.sum(axis=1, keepdims=True) - rss
-        chosen = [_first_best(each, np.arange(len(rss))) for each in others.T]
+        equals = [np.flatnonzero(each <= each.min() + _rounding(each)) for each in others.T]
+        chosen = [each[len(each) // 2] for each in equals]
         folds = np.arange(len(self.weights))
         return float(np.average(self.mse[chosen, folds], weights=self.weights))
 
@@ -93,7 +98,12 @@ class CVErrors:
 
 def _first_best(errors: Array, some: NDArray[np.intp]) -> int:
     """The first of `some` whose error is the smallest among them, but for rounding."""
-    return first_least(errors, some, 1e-10 * errors[some].min() + 1e-14 * errors.max())
+    return first_least(errors, some, _rounding(errors, some))
+
+
+def _rounding(errors: Array, some: NDArray[np.intp] | slice = slice(None)) -> float:
+    """By how much equal errors may differ, the smallest of `some` being the least."""
+    return float(1e-10 * errors[some].min() + 1e-14 * errors.max())
 
 
 def validation_errors(

@@ -16,6 +16,7 @@ from sparsestep.model_file import read_document
 from sparsestep.sources import NotNumbersError
 from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.one_hot import UnknownCategoryError
 from sparsestep.sources.predictions import MissingValueError, Predictions
 from sparsestep.sources.progress import rows_read
 
@@ -46,7 +47,8 @@ def predict(
     keep
         Columns to carry along, as a,b,c.
     missing_as_null
-        A row with a missing value gets a missing prediction, instead of being refused.
+        A row with a missing value, or a category that the model has never seen, gets a missing
+        prediction, instead of being refused.
     """
     screen = Screen(talk)
     check_outputs([(output, "predictions", ENDINGS)], [str(model), *data])
@@ -62,14 +64,22 @@ def predict(
     with rows_read(show, None if show is False else rows.count()) as advance:
         try:
             count = write_batches(output, _counted(batches, advance))
-        except MissingValueError as error:
+        except (MissingValueError, UnknownCategoryError) as error:
             what_to_do = "use --missing-as-null to leave such predictions out."
             raise BadInputError(f"{str(error).removesuffix('.')}; {what_to_do}") from error
-    far = batches.far
+    far, missing = batches.far, batches.missing
     if far.rows:
         screen.warn(far.text())
-    screen.say(f"Predictions of {count} rows: {output}")
-    screen.json({"rows": count, "rows_far_outside": far.rows, "predictions": str(output)})
+    of_them = f", {missing} of them missing" if missing else ""
+    screen.say(f"Predictions of {count} rows{of_them}: {output}")
+    screen.json(
+        {
+            "rows": count,
+            "rows_missing": missing,
+            "rows_far_outside": far.rows,
+            "predictions": str(output),
+        }
+    )
 
 
 def _counted(batches: Predictions, advance: Any) -> Iterator[Any]:

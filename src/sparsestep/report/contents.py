@@ -107,7 +107,8 @@ def page_of(document: Document) -> Page:
         groups=[
             (
                 group["column"],
-                f"{len(group['categories'])} categories as {len(group['features'])} indicators",
+                f"{len(group['categories'])} categories as {len(group['features'])} "
+                f"indicator{'' if len(group['features']) == 1 else 's'}",
             )
             for group in question["one_hot"]
         ],

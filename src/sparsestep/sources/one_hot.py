@@ -20,8 +20,18 @@ from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import Columns, NotNumbersError, require_columns
 from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.words import quoted
 
-__all__ = ["MISSING", "Batches", "Rows", "categories_of", "encoded", "indicators", "one_hot"]
+__all__ = [
+    "MISSING",
+    "Batches",
+    "Rows",
+    "UnknownCategoryError",
+    "categories_of",
+    "encoded",
+    "indicators",
+    "one_hot",
+]
 
 # A batch, and the name and first row of where it comes from.
 Batches = Iterator[tuple[Any, str, int]]
@@ -29,8 +39,15 @@ Batches = Iterator[tuple[Any, str, int]]
 # Of more than so many categories few can have enough rows to be told from the others.
 MOST_CATEGORIES = 1000
 
+# So many categories are shown, so that a blank or a capital letter too many can be seen.
+_MOST_SHOWN = 5
+
 # The category of missing values, where they have one.
 MISSING = "(missing)"
+
+
+class UnknownCategoryError(ValueError):
+    """A row holds a text that is none of the categories of its column."""
 
 
 class Rows(Protocol):
@@ -135,22 +152,30 @@ class _OneHot:
 
 
 def encoded(
-    values: Any, column: str, categories: Sequence[str], name: str, first: int
+    values: Any,
+    column: str,
+    categories: Sequence[str],
+    name: str,
+    first: int,
+    unknown_as_missing: bool = False,
 ) -> dict[str, Any]:
     """The columns of zeros and ones for a batch of texts, which begins at a row of something.
 
-    A missing value is missing in all of them, unless it has a category.
+    A missing value is missing in all of them, unless it has a category. So is a text that is none
+    of the categories, if it is not an error.
     """
     texts = values.cast(pa.string())
     if MISSING in categories:
         texts = pc.fill_null(texts, MISSING)
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
-    if found.null_count > texts.null_count:
+    if found.null_count > texts.null_count and not unknown_as_missing:
         row = pc.index(pc.and_(pc.is_null(found), pc.is_valid(texts)), True).as_py()
         of = f" of {name}" if name else ""
-        raise ValueError(
+        few = len(categories) <= _MOST_SHOWN
+        shown = f" ({quoted(categories, _MOST_SHOWN)})" if few else ""
+        raise UnknownCategoryError(
             f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
-            f"{of}, which is none of its {len(categories)} categories."
+            f"{of}, which is none of its {len(categories)} categories{shown}."
         )
     names = indicators(column, categories)
     codes = range(len(categories) - len(names), len(categories))

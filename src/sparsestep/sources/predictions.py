@@ -35,18 +35,22 @@ class Predictions:
     carried : sequence of str
         Columns to carry along as they are.
     missing_as_null : bool
-        Whether a missing value gives a missing prediction instead of an error.
+        Whether a missing value, or a category that the model does not know, gives a missing
+        prediction instead of an error.
 
     Attributes
     ----------
     far : FarRows
         Counts the rows far outside those fitted, among the batches so far.
+    missing : int
+        Rows with a missing prediction, among the batches so far.
     """
 
     def __init__(
         self, rows: Rows, document: Document, carried: Sequence[str], missing_as_null: bool
     ) -> None:
         self._rows, self._carried, self._missing_as_null = rows, list(carried), missing_as_null
+        self.missing = 0
         features = document["question"]["features"]
         self._targets = document["targets"]
         kept = sorted({j for target in self._targets for j in target["kept"]})
@@ -110,7 +114,9 @@ class Predictions:
         """The predictions of a batch, one array for each target."""
         values = dict(arrays)
         for column, categories in self._categories.items():
-            values.update(encoded(arrays[column], column, categories, name, first))
+            values.update(
+                encoded(arrays[column], column, categories, name, first, self._missing_as_null)
+            )
         X = np.empty((n, len(self._features)), order="F")
         for j, feature in enumerate(self._features):
             X[:, j] = _doubles(values[feature])
@@ -119,6 +125,7 @@ class Predictions:
             raise self._explained(X, good, name, first)
         if np.isinf(X).any():
             raise self._explained(X, ~np.isinf(X), name, first)
+        self.missing += int(np.count_nonzero(~good.all(axis=1)))
         self.far.add(X[:, self._known])
         predicted = X @ self._coef + self._intercept
         return [pa.array(column, from_pandas=True) for column in predicted.T]
