@@ -224,6 +224,14 @@ for name, convert in (
     ("nullable numbers of pandas", lambda A: pd.DataFrame(A).astype("Int64")),
 ):
     answer("types", name, "the values as doubles")(of_type(convert))
+HIDDEN = np.arange(30) == 2
+for name, run in {
+    "X": lambda e: clone(e).fit(np.ma.array(X, mask=np.outer(HIDDEN, [1, 0, 0])), Y),
+    "y": lambda e: clone(e).fit(X, np.ma.array(Y, mask=HIDDEN)),
+    "sample_weight": lambda e: clone(e).fit(X, Y, np.ma.array(np.ones(30), mask=HIDDEN)),
+}.items():
+    message = f"{name} has masked values; remove or replace them."
+    refuse("types", f"masked values in {name}", message, run)
 refuse(
     "types",
     "text in X",

@@ -56,6 +56,18 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
+@every_estimator
+def test_masked_values_are_not_predicted_from(estimator):
+    X, y = table(60, 3)
+    model = clone(estimator).fit(np.ma.array(X), np.ma.array(y))
+    assert_array_equal(model.predict(np.ma.array(X)), clone(estimator).fit(X, y).predict(X))
+    hidden = np.ma.array(X, mask=X[4, 1] == X)
+    with pytest.raises(ValueError, match="X has masked values"):
+        model.predict(hidden)
+    with pytest.raises(ValueError, match="X has masked values"):
+        sparsestep_path(X, y).predict(hidden)
+
+
 # --- the model itself -----------------------------------------------------------------------------
 
 

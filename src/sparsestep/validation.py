@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.table import unmasked
 from sparsestep.words import quoted, repeated
 
 __all__ = [
@@ -49,7 +50,7 @@ def as_table(X: Any) -> tuple[Any, list[str] | None]:
         return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
     if library == "pyarrow" and kind in ("Table", "RecordBatch"):
         return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
-    return X, None
+    return unmasked(X, "X"), None
 
 
 def require_columns(table: Any, what: str) -> None:
@@ -233,6 +234,7 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
         return None
     if isinstance(sample_weight, Real):
         return np.full(X.shape[0], float(sample_weight))
+    sample_weight = unmasked(sample_weight, "sample_weight")
     try:
         values: Array = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
