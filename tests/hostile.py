@@ -504,6 +504,14 @@ refuse(
     "sample_weight must be numbers, one for each row of X.",
     weighted(["heavy"] * 30),
 )
+for name, given in {
+    "digits as text": ["1"] * 30,
+    "complex numbers": np.ones(30) + 1j,
+    "dates": np.full(30, "2024-05-17", dtype="datetime64[D]"),
+    "durations": np.full(30, 7, dtype="timedelta64[D]"),
+}.items():
+    message = "sample_weight must be numbers, one for each row of X."
+    refuse("weights", f"weights that are {name}", message, weighted(given))
 refuse(
     "weights",
     "weights of 1e200",
@@ -575,6 +583,13 @@ refuse(
     "alphas=[1, inf]",
     "alphas must be finite and not negative; got inf.",
     with_params(alphas=[1, np.inf]),
+    MANY,
+)
+refuse(
+    "alphas",
+    "alphas=['1', '10']",
+    "alphas must be how many to try, or a list of numbers; got ['1', '10'].",
+    with_params(alphas=["1", "10"]),
     MANY,
 )
 refuse(
@@ -664,6 +679,8 @@ for params, message in (
         {"penalty_factor": [1, 1]},
         "penalty_factor must have one number for each of the 3 columns; its shape is (2,).",
     ),
+    ({"penalty_factor": ["1", "1", "1"]}, "penalty_factor must be numbers; got ['1', '1', '1']."),
+    ({"penalty_factor": [1, 1, 1j]}, "penalty_factor must be numbers; got [1, 1, 1j]."),
     (
         {"penalty_factor": [1, -1, 1]},
         "penalty_factor[1] is -1.0; it must be 0, inf, or between 1e-30 and 1e+30.",
