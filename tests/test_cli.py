@@ -338,6 +338,8 @@ def folds(data, tmp_path_factory):
             part.save(folder / f"{name}-fold-{k}.npz")
     shutil.copy(folder / "a-fold-1.npz", folder / "copy.npz")
     run(folder, "merge", "a-fold-*.npz", "-o", "whole.npz", "--quiet")
+    read_moments(folder / "other.csv", "price", features=["size"]).save(folder / "site.npz")
+    shutil.copy(folder / "site.npz", folder / "again.npz")
     return folder
 
 
@@ -351,6 +353,7 @@ def folds(data, tmp_path_factory):
         (["a-fold-0.npz", "c-fold-1.npz"], "different runs.*fold 1 of 3 of other.csv"),
         (["whole.npz", "copy.npz"], "fold 1 of 3 of numbers.csv is there twice"),
         (["a-fold-*.npz", "a-fold-0.npz"], "a-fold-0.npz is given twice"),
+        (["site.npz", "again.npz"], "site.npz and again.npz hold the same sums"),
         (["whole.npz", "./whole.npz"], r"whole.npz and \./whole.npz are the same file"),
     ],
 )
