@@ -224,6 +224,14 @@ for name, convert in (
     ("nullable numbers of pandas", lambda A: pd.DataFrame(A).astype("Int64")),
 ):
     answer("types", name, "the values as doubles")(of_type(convert))
+HIDDEN = np.arange(30) == 2
+for name, run in {
+    "X": lambda e: clone(e).fit(np.ma.array(X, mask=np.outer(HIDDEN, [1, 0, 0])), Y),
+    "y": lambda e: clone(e).fit(X, np.ma.array(Y, mask=HIDDEN)),
+    "sample_weight": lambda e: clone(e).fit(X, Y, np.ma.array(np.ones(30), mask=HIDDEN)),
+}.items():
+    message = f"{name} has masked values; remove or replace them."
+    refuse("types", f"masked values in {name}", message, run)
 refuse(
     "types",
     "text in X",
@@ -496,6 +504,14 @@ refuse(
     "sample_weight must be numbers, one for each row of X.",
     weighted(["heavy"] * 30),
 )
+for name, given in {
+    "digits as text": ["1"] * 30,
+    "complex numbers": np.ones(30) + 1j,
+    "dates": np.full(30, "2024-05-17", dtype="datetime64[D]"),
+    "durations": np.full(30, 7, dtype="timedelta64[D]"),
+}.items():
+    message = "sample_weight must be numbers, one for each row of X."
+    refuse("weights", f"weights that are {name}", message, weighted(given))
 refuse(
     "weights",
     "weights of 1e200",
@@ -567,6 +583,13 @@ refuse(
     "alphas=[1, inf]",
     "alphas must be finite and not negative; got inf.",
     with_params(alphas=[1, np.inf]),
+    MANY,
+)
+refuse(
+    "alphas",
+    "alphas=['1', '10']",
+    "alphas must be how many to try, or a list of numbers; got ['1', '10'].",
+    with_params(alphas=["1", "10"]),
     MANY,
 )
 refuse(
@@ -656,6 +679,8 @@ for params, message in (
         {"penalty_factor": [1, 1]},
         "penalty_factor must have one number for each of the 3 columns; its shape is (2,).",
     ),
+    ({"penalty_factor": ["1", "1", "1"]}, "penalty_factor must be numbers; got ['1', '1', '1']."),
+    ({"penalty_factor": [1, 1, 1j]}, "penalty_factor must be numbers; got [1, 1, 1j]."),
     (
         {"penalty_factor": [1, -1, 1]},
         "penalty_factor[1] is -1.0; it must be 0, inf, or between 1e-30 and 1e+30.",

@@ -338,6 +338,8 @@ def folds(data, tmp_path_factory):
             part.save(folder / f"{name}-fold-{k}.npz")
     shutil.copy(folder / "a-fold-1.npz", folder / "copy.npz")
     run(folder, "merge", "a-fold-*.npz", "-o", "whole.npz", "--quiet")
+    read_moments(folder / "other.csv", "price", features=["size"]).save(folder / "site.npz")
+    shutil.copy(folder / "site.npz", folder / "again.npz")
     return folder
 
 
@@ -351,6 +353,7 @@ def folds(data, tmp_path_factory):
         (["a-fold-0.npz", "c-fold-1.npz"], "different runs.*fold 1 of 3 of other.csv"),
         (["whole.npz", "copy.npz"], "fold 1 of 3 of numbers.csv is there twice"),
         (["a-fold-*.npz", "a-fold-0.npz"], "a-fold-0.npz is given twice"),
+        (["site.npz", "again.npz"], "site.npz and again.npz hold the same sums"),
         (["whole.npz", "./whole.npz"], r"whole.npz and \./whole.npz are the same file"),
     ],
 )
@@ -1120,7 +1123,32 @@ REFUSED = {
     "unknown option": (nothing, [*GOOD, "--alpa", "3"], "Unknown option: .*--alpa.* --help"),
     "no data": (nothing, ["fit", "-t", "y"], "DATA"),
     "no value": (nothing, [*GOOD, "--cv"], "--cv requires an argument"),
-    "no number": (nothing, [*GOOD, "--cv", "ten"], '--cv: unable to convert "ten"'),
+    "no number": (nothing, [*GOOD, "--cv", "ten"], "--cv: it must be a whole number, not 'ten'"),
+    "size that is not whole": (
+        nothing,
+        [*GOOD, "--size", "1.5"],
+        "--size: it .* not .1.5",
+    ),
+    "folds that are not whole": (
+        nothing,
+        [*GOOD, "--cv", "2.6"],
+        "--cv: it .* not .2.6",
+    ),
+    "seed that is not whole": (
+        nothing,
+        [*GOOD, "--seed", "1.7"],
+        "--seed: it .* not .1.7",
+    ),
+    "parts that are not whole": (
+        nothing,
+        ["moments", "numbers.csv", "-t", "price", "-o", "new.npz", "--folds", "2.6"],
+        "--folds: it .* not .2.6",
+    ),
+    "jobs that are not whole": (
+        nothing,
+        ["study", "--jobs", "1.5"],
+        "--jobs: it .* not .1.5",
+    ),
     "two choices": (nothing, [*GOOD, "--cv", "5", "--alpha", "3"], "--cv and --alpha exclude"),
     "two more": (nothing, [*GOOD, "--size", "2", "--criterion", "bic"], "exclude each other"),
     "rule without folds": (nothing, [*GOOD, "--alpha", "3", "--rule", "1se"], "--rule is for"),
@@ -1131,6 +1159,8 @@ REFUSED = {
     ),
     "one fold": (nothing, [*GOOD, "--cv", "1"], "--cv must be a whole number of at least 2"),
     "more folds than rows": (lines(), [*BAD, "--cv", "50"], "has 20 rows, which leave 30 of 50"),
+    "bytes to bytes": (nothing, [*GOOD, "--encoding", "base64"], "no encoding 'base64'"),
+    "text to text": (nothing, [*GOOD, "--encoding", "rot13"], "no encoding 'rot13'"),
     "negative alpha": (nothing, [*GOOD, "--alpha", "-1"], "alpha must be finite and not negative"),
     "alpha that is none": (nothing, [*GOOD, "--alpha", "nan"], "alpha must be finite"),
     "size too large": (nothing, [*GOOD, "--size", "9"], "--size 9 is more than the 5 columns"),

@@ -3,6 +3,7 @@
 import pickle
 import tracemalloc
 import warnings
+from decimal import Decimal
 from io import BytesIO
 
 import dask.array as da
@@ -54,6 +55,61 @@ every_estimator = pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e
 @pytest.mark.filterwarnings("default")
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+@every_estimator
+def test_masked_values_are_not_predicted_from(estimator):
+    X, y = table(60, 3)
+    model = clone(estimator).fit(np.ma.array(X), np.ma.array(y))
+    assert_array_equal(model.predict(np.ma.array(X)), clone(estimator).fit(X, y).predict(X))
+    hidden = np.ma.array(X, mask=X[4, 1] == X)
+    with pytest.raises(ValueError, match="X has masked values"):
+        model.predict(hidden)
+    with pytest.raises(ValueError, match="X has masked values"):
+        sparsestep_path(X, y).predict(hidden)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.array([1, 2, 3], dtype="datetime64[D]"),
+        np.array([1, 2, 3], dtype="timedelta64[s]"),
+        [np.timedelta64(1, "s"), 2.0, 3.0],
+        np.array([1, np.timedelta64(2, "s"), 3], dtype=object),
+        np.array([1, "2", 3], dtype=object),
+        ["1", "2", "3"],
+        [1, 2, 3 + 0j],
+        pd.Series(["1", "2", "3"]),
+    ],
+    ids=str,
+)
+def test_only_numbers_are_numbers(given):
+    X, y = table(3, 3)
+    with pytest.raises(ValueError, match="sample_weight must be numbers"):
+        SparseStep().fit(X, y, sample_weight=given)
+    with pytest.raises(ValueError, match="penalty_factor must be numbers"):
+        SparseStep(penalty_factor=given).fit(X, y)
+    with pytest.raises(ValueError, match=r"alphas must be .* numbers"):
+        sparsestep_path(X, y, alphas=given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [True, 2, 3.0],
+        np.array([1, 2.0, Decimal(3)], dtype=object),
+        np.array([np.bool_(True), np.int8(2), np.float32(3)], dtype=object),
+        pd.Series([1, 2, 3], dtype="Int64"),
+        pl.Series([1, 2, 3]),
+        pa.array([1, 2, 3]),
+    ],
+    ids=str,
+)
+def test_numbers_of_any_type_are_weights_and_factors(given):
+    X, y = table(3, 3)
+    expected = SparseStep(penalty_factor=[1.0, 2.0, 3.0]).fit(X, y, sample_weight=[1.0, 2.0, 3.0])
+    model = SparseStep(penalty_factor=given).fit(X, y, sample_weight=given)
+    assert_array_equal(model.coef_, expected.coef_)
 
 
 # --- the model itself -----------------------------------------------------------------------------

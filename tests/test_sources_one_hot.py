@@ -203,6 +203,39 @@ def test_missing_values_as_a_category(kind, tmp_path):
     assert moments.mean_x[0] == pytest.approx(2 / 60)
 
 
+@pytest.mark.parametrize("width", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("kind", ["parquet", "feather", "pandas", "arrow"])
+def test_nan_is_a_missing_value_of_a_category(kind, width, tmp_path):
+    zone = pa.array(np.array([1, 2, np.nan, 1, 2, 1], dtype=width))
+    assert not zone.null_count
+    source = pa.table({"zone": zone, "y": [1.0, 2.0, 4.0, 1.5, 2.5, 0.0]})
+    if kind != "arrow":
+        source = of_kind(source, kind, tmp_path)
+    categories = read_categories(source, [], codes=["zone"])
+    assert categories == {"zone": ["1", "2"]}
+    with pytest.raises(ValueError, match="zone"):
+        read_moments(source, "y", categories=categories)
+    with pytest.warns(DroppedRowsWarning, match="zone"):
+        kept = read_moments(source, "y", categories=categories, drop_missing=True)
+    assert kept.n_samples == 5
+    categories = read_categories(source, [], codes=["zone"], missing=True)
+    assert categories == {"zone": ["1", "(missing)", "2"]}
+    moments = read_moments(source, "y", categories=categories)
+    assert moments.mean_x[0] == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_no_text_is_taken_for_the_category_of_missing_values(missing, tmp_path):
+    city = ["Rome", "Rome", "(missing)", None, "(missing)", "Rome"]
+    table = pa.table({"city": city, "y": [1.0, 2.0, 4.0, 1.5, 2.5, 0.0]})
+    source = of_kind(table, "parquet", tmp_path)
+    message = r"'city' .*'\(missing\)' in row 2 .*rename"
+    with pytest.raises(ValueError, match=message):
+        read_categories(source, ["city"], missing=missing)
+    with pytest.raises(ValueError, match=message):
+        read_moments(source, "y", categories={"city": ["Rome", "(missing)"]})
+
+
 def test_categories_of_csv_files_are_texts_whatever_they_look_like(tmp_path):
     parts = [["a", "b", "02", "a"], ["2", "2", "02", "2"], ["", "NA", "", ""]]
     for i, grades in enumerate(parts):

@@ -39,7 +39,7 @@ from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
 from sparsestep.splitting import split_moments
 from sparsestep.summary import Summary
-from sparsestep.table import Table
+from sparsestep.table import Table, unmasked
 from sparsestep.threads import blas_threads
 from sparsestep.validation import (
     alphas_wanted,
@@ -258,7 +258,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             X, y = validate_data(
                 self,
                 table,
-                y,
+                unmasked(y, "y"),
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
                 multi_output=True,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsestep.words import repeated
 
-__all__ = ["BLOCK_BYTES", "Table", "column_name"]
+__all__ = ["BLOCK_BYTES", "Table", "column_name", "unmasked"]
 
 Array = NDArray[np.float64]
 
@@ -172,7 +172,7 @@ def _table(X: Any) -> tuple[Any, tuple[str, ...] | None]:
             X.sum_duplicates()
         return _two_dimensional(X), None
     if isinstance(X, np.ndarray):
-        return _two_dimensional(_unmasked(X, "X")), None
+        return _two_dimensional(np.asarray(unmasked(X, "X"))), None
     if hasattr(X, "collect") and not hasattr(X, "to_numpy"):
         raise TypeError("X is a lazy frame; call its collect() first, or read it in batches.")
     if hasattr(X, "column_names") and hasattr(X, "schema"):  # pyarrow Table and RecordBatch
@@ -233,13 +233,13 @@ def _two_dimensional(X: Any) -> Any:
     return X
 
 
-def _unmasked(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """The values of a masked array, if it hides none."""
+def unmasked(values: Any, name: str) -> Any:
+    """The values; those of a masked array only if it hides none."""
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.getmaskarray(values).any():
             raise ValueError(f"{name} has masked values; remove or replace them.")
         return np.asarray(values.data)
-    return np.asarray(values)
+    return values
 
 
 def _require_numbers(X: Any, names: tuple[str, ...] | None) -> None:
@@ -279,7 +279,7 @@ def _target(y: Any) -> NDArray[Any]:
     if sp.issparse(y):
         raise TypeError("y is sparse; give it as an array.")
     if isinstance(y, np.ndarray):
-        array = _unmasked(y, "y")
+        array = np.asarray(unmasked(y, "y"))
     elif hasattr(y, "columns") or hasattr(y, "column_names"):
         table, names = _table(y)
         _require_numbers(table, names)
@@ -300,7 +300,7 @@ def _target(y: Any) -> NDArray[Any]:
 def _weights(sample_weight: Any, n: int) -> Array:
     """Weights as doubles: one for each row, finite and not negative."""
     raw = sample_weight.to_numpy() if hasattr(sample_weight, "to_numpy") else sample_weight
-    w = np.asarray(raw)
+    w = np.asarray(unmasked(raw, "sample_weight"))
     if w.dtype.kind not in "fiub":
         raise TypeError(f"sample_weight has type {w.dtype}; convert it to real numbers first.")
     if w.shape != (n,):

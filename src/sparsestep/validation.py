@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.table import unmasked
 from sparsestep.words import quoted, repeated
 
 __all__ = [
@@ -49,7 +50,7 @@ def as_table(X: Any) -> tuple[Any, list[str] | None]:
         return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
     if library == "pyarrow" and kind in ("Table", "RecordBatch"):
         return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
-    return X, None
+    return unmasked(X, "X"), None
 
 
 def require_columns(table: Any, what: str) -> None:
@@ -231,12 +232,11 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
     """Weights as an array; the moments check their values."""
     if sample_weight is None:
         return None
-    if isinstance(sample_weight, Real):
-        return np.full(X.shape[0], float(sample_weight))
-    try:
-        values: Array = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("sample_weight must be numbers, one for each row of X.") from None
+    values = _real_numbers(unmasked(sample_weight, "sample_weight"))
+    if values is None:
+        raise ValueError("sample_weight must be numbers, one for each row of X.")
+    if not values.ndim:
+        return np.full(X.shape[0], values)
     if values.shape != (X.shape[0],):
         raise ValueError(f"sample_weight has shape {values.shape} but X has {X.shape[0]} rows.")
     if not values.any():
@@ -248,16 +248,30 @@ def weights(sample_weight: Any, X: Any) -> Array | None:
     return values
 
 
+def _real_numbers(values: Any) -> Array | None:
+    """Numbers and booleans as doubles; None for all else that NumPy would turn into numbers."""
+    try:
+        array = np.asarray(values)
+        numbers = array.dtype.kind in "fiub" or (
+            array.dtype == object
+            # NumPy counts durations among the integers, and its booleans not.
+            and all(isinstance(v, Real | Decimal | np.bool_) for v in array.flat)
+            and not any(isinstance(v, np.timedelta64) for v in array.flat)
+        )
+        return array.astype(np.float64) if numbers else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> Array | None:
     """Multipliers of alpha in the order of the columns, checked; given so, or by name."""
     if given is None:
         return None
     named = _is_named(given)
     ordered = _in_order(given, names) if named else given
-    try:
-        factor: Array = np.array(ordered, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"penalty_factor must be numbers; got {given!r}.") from None
+    factor = _real_numbers(unmasked(ordered, "penalty_factor"))
+    if factor is None:
+        raise ValueError(f"penalty_factor must be numbers; got {given!r}.")
     if factor.shape != (m,):
         raise ValueError(
             f"penalty_factor must have one number for each of the {m} columns; "
@@ -318,11 +332,8 @@ def one_alpha(alpha: Any) -> Array:
 
 def alpha_values(alphas: Any, name: str) -> Array:
     """Alphas as numbers, largest first, each once."""
-    try:
-        values = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty((0, 0))
-    if values.ndim != 1 or not len(values):
+    values = _real_numbers(unmasked(alphas, name))
+    if values is None or values.ndim != 1 or not len(values):
         raise ValueError(f"{name} must be how many to try, or a list of numbers; got {alphas!r}.")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):

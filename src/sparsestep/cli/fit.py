@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments, expanded
-from sparsestep.cli.options import Flag, Names, TableOptions, Talk
+from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
@@ -34,15 +34,15 @@ def fit(
     /,
     *,
     table: TableOptions = TableOptions(),  # noqa: B008
-    cv: int | None = None,
+    cv: Annotated[int | None, Whole] = None,
     alpha: float | None = None,
     criterion: Literal["aic", "bic", "ebic", "gic"] | None = None,
-    size: int | None = None,
+    size: Annotated[int | None, Whole] = None,
     rule: Literal["min", "1se"] | None = None,
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
     always: Annotated[list[str] | None, Names] = None,
-    seed: int = 0,
+    seed: Annotated[int, Whole] = 0,
     model: Annotated[Path | None, Parameter(alias="-m")] = None,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
     talk: Talk = Talk(),  # noqa: B008

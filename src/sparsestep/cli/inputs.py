@@ -4,10 +4,13 @@ import glob
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
 from sparsestep.cli.errors import BadInputError
+from sparsestep.moments import Moments
 from sparsestep.sources.checks import require_distinct
 
-__all__ = ["are_moments", "expanded"]
+__all__ = ["are_moments", "expanded", "require_different"]
 
 
 def are_moments(data: Sequence[str]) -> bool:
@@ -34,3 +37,12 @@ def expanded(data: Sequence[str]) -> list[str]:
         found += matches
     require_distinct(found)
     return found
+
+
+def require_different(moments: Moments, path: str, seen: dict[tuple[object, ...], str]) -> None:
+    """Refuse moments whose sums are those of a file seen before: rows would count twice."""
+    sums = (moments.mean_x, moments.mean_y, moments.diag, moments.xty, moments.yty)
+    key = (moments.n_samples, *(np.asarray(part).tobytes() for part in sums))
+    other = seen.setdefault(key, path)
+    if other != path and moments.n_samples > 1:
+        raise BadInputError(f"{other} and {path} hold the same sums of the same rows; give one.")

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
-from sparsestep.cli.inputs import expanded
+from sparsestep.cli.inputs import expanded, require_different
 from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
@@ -38,6 +38,8 @@ def merge(
     check_outputs([(output, "moments", [".npz"])], data)
     merged = Moments.load(data[0])
     runs = [merged.runs]
+    seen: dict[tuple[object, ...], str] = {}
+    require_different(merged, data[0], seen)
     for path in data[1:]:
         part = Moments.load(path)
         try:
@@ -45,6 +47,7 @@ def merge(
             merged = merged + part
         except ValueError as error:
             raise BadInputError(f"{path} cannot be merged with {data[0]}: {error}") from error
+        require_different(part, path, seen)
         runs.append(part.runs)
     together = require_same_folds(runs)
     # One fold of each of several tables is that fold of all their rows.

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments
-from sparsestep.cli.options import TableOptions, Talk
+from sparsestep.cli.options import TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
@@ -23,8 +23,8 @@ def moments(
     *,
     output: Annotated[Path, Parameter(alias="-o")],
     table: TableOptions = TableOptions(),  # noqa: B008
-    folds: int | None = None,
-    seed: int = 0,
+    folds: Annotated[int | None, Whole] = None,
+    seed: Annotated[int, Whole] = 0,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
     """Reduce a table to its moments, which any fit can start from.

@@ -1,17 +1,30 @@
 """Options that several commands have."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from sparsestep.sources.csv_format import CsvFormat
 
-__all__ = ["CsvOptions", "Flag", "Names", "TableOptions", "Talk"]
+__all__ = ["CsvOptions", "Flag", "Names", "TableOptions", "Talk", "Whole"]
+
+
+def _whole(kind: Any, tokens: Sequence[Token]) -> int:
+    """A whole number; Cyclopts itself would round others."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        # Cyclopts puts the name of the option before these words.
+        raise ValueError(f"it must be a whole number, not {text!r}.") from None
+
 
 # Options that are there or not, without a --no- form.
 Flag = Parameter(negative="", show_default=False)
 Names = Parameter(negative="")
+Whole = Parameter(converter=_whole)
 CsvOptions = Annotated[CsvFormat, Parameter(name="*")]
 
 

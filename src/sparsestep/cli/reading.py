@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.cli.errors import BadInputError
-from sparsestep.cli.inputs import are_moments
+from sparsestep.cli.inputs import are_moments, require_different
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.moments import Moments
@@ -196,7 +196,9 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     parts = [Moments.load(path) for path in data]
     require_all_folds([part.runs for part in parts])
     target = options.target
+    seen: dict[tuple[object, ...], str] = {}
     for path, part in zip(data, parts, strict=True):
+        require_different(part, path, seen)
         known = ", ".join(part.target_names or ())
         if known and target not in (None, known):
             raise BadInputError(

@@ -77,6 +77,7 @@ ENDINGS = f"{', '.join(FORMATS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)
 
 # Texts that mean that a value is missing: in a column that is used, and in one carried along.
 _MISSING, _EMPTY = (pa.array(t) for t in (pa.csv.ConvertOptions().null_values, [""]))
+_NAN = pa.array(["nan", "-nan"])
 
 # What gives the columns of some rows, and where these come from.
 Blocks = Iterator[tuple[Load, list[Place]]]
@@ -637,6 +638,16 @@ class _Files(_Dataset):
         raw = self._lines and any(name in as_is for name in own)
         self._missing = {name: _MISSING for name in own if raw and name in text}
         self._missing |= {name: _EMPTY for name in own if raw and name in as_is}
+        # Numbers that are categories are read as texts, and NaN is no category.
+        self._missing |= {
+            name: _NAN
+            for name in own
+            if name in text
+            and not self._lines
+            and any(
+                pa.types.is_floating(header.schema.field(name).type) for header in self._headers
+            )
+        }
         form = self._plain_format({field.name: field.type for field in fields}, raw)
         self._dataset = self._make(form, pa.schema(fields))
 

@@ -52,7 +52,8 @@ class CsvFormat:
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"The decimal mark must be '.' or ',', not {self.decimal!r}.")
         try:
-            codecs.lookup(self.encoding)
+            # Refuses rot13 and base64 too, which are codecs but not of text.
+            "".encode(self.encoding)
         except LookupError:
             raise ValueError(
                 f"There is no encoding {self.encoding!r}; known are utf-8, cp1252, utf-16 and the "

@@ -164,7 +164,7 @@ def encoded(
     A missing value is missing in all of them, unless it has a category. So is a text that is none
     of the categories, if it is not an error.
     """
-    texts = values.cast(pa.string())
+    texts = _texts(values, column, name, first)
     if MISSING in categories:
         texts = pc.fill_null(texts, MISSING)
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
@@ -182,6 +182,22 @@ def encoded(
     return {name: pc.equal(found, code) for name, code in zip(names, codes, strict=True)}
 
 
+def _texts(values: Any, column: str, name: str, first: int) -> Any:
+    """The values as texts, null for those that are missing, which no text may pretend to be."""
+    if pa.types.is_floating(values.type):
+        nothing = pa.scalar(None, values.type)
+        values = pc.if_else(pc.is_null(values, nan_is_null=True), nothing, values)
+    texts = values.cast(pa.string())
+    row = pc.index(texts, MISSING).as_py()
+    if row >= 0:
+        of = f" of {name}" if name else ""
+        raise ValueError(
+            f"Column {column!r} holds the text {MISSING!r} in row {first + row} (counted from 0)"
+            f"{of}, which is the name of the category of missing values; rename that text."
+        )
+    return texts
+
+
 def categories_of(
     rows: Rows, names: Sequence[str], codes: Collection[str] = (), missing: bool = False
 ) -> dict[str, list[str]]:
@@ -196,7 +212,7 @@ def categories_of(
     rows.select(chosen, text=found)
     for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(chosen)), 1)):
         for name, known in found.items():
-            texts = batch.column(name).cast(pa.string())
+            texts = _texts(batch.column(name), name, place, first)
             counts = pc.value_counts(texts.drop_null())
             without[name] += texts.null_count
             if name in text:

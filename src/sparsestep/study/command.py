@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from sparsestep.cli.options import Flag
+from sparsestep.cli.options import Flag, Whole
 
 __all__ = ["STAGES", "study"]
 
@@ -14,9 +14,9 @@ STAGES = ("generate", "fit", "rank", "test", "draw", "report")
 def study(
     *,
     scale: Literal["quick", "paper"] = "quick",
-    replicates: int = 1,
+    replicates: Annotated[int, Whole] = 1,
     grid: Literal["paper", "own"] = "paper",
-    jobs: int | None = None,
+    jobs: Annotated[int | None, Whole] = None,
     out: Path = Path("study"),
     extras: Annotated[bool, Flag] = False,
     stage: Literal["all", "generate", "fit", "rank", "test", "draw", "report"] = "all",
