@@ -425,3 +425,24 @@ def test_schedules_that_end_above_the_coefficients(unit, gamma_step, t_max):
     schedule = Schedule(gamma_stop=1e-3, gamma_step=gamma_step, t_max=t_max, epsilon=0.0)
     alphas = np.max(q**2 / np.diag(S)) * 2.0 ** np.linspace(-40, 2, 22)
     compare(S, q, alphas, engine(S, q, alphas, schedule), **vars(schedule))
+
+
+@pytest.mark.parametrize("unit", [1e-16, 1e-15, 1e10])
+def test_a_column_in_far_other_units_ends(unit):
+    """Rounding of a residual computed anew once asked for another, without end."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 40))
+    y = X @ rng.uniform(-1, 1, 40)
+    X[:, 1] *= unit
+    for power in (-30, -15, 0):
+        assert np.isfinite(SparseStep(200 * 2.0**power, standardize=False).fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e60, 1e140])
+def test_columns_of_extreme_sizes_have_numbers_for_answers(size):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 40))
+    Z, y = X * np.where(np.arange(40) % 2, size, 1.0), 1e-30 * X @ rng.uniform(-1, 1, 40)
+    S, q = Z.T @ Z, Z.T @ y
+    alphas = np.max(q / np.sqrt(np.diag(S))) ** 2 * 2.0 ** np.linspace(-30, 2, 4)
+    assert np.isfinite(engine(S, q, alphas)).all()

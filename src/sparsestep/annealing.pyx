@@ -37,7 +37,7 @@ cdef extern from "kernels.h" nogil:
     double jacobi(int, const double *, const double *, double *)
     double largest(int, const double *, const double *)
     void direction(int, double, const double *, double *)
-    double penalties(int, double, double, double, double, const double *, const double *, const double *,
+    double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
                      const double *, double *, double *)
     void primal_system(int, const double *, const double *, double *, double *, double *)
     void dual_system(int, const double *, const double *, const double *, double *, double *, double *)
@@ -63,7 +63,8 @@ cdef enum:
     MOST_ITERATIONS = 40  # after so many iterations a problem goes on by direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
-cdef double TRUST = 1e-6      # smallest eigenvalue of S from which on P has the digits of an answer
+cdef double SOME_TRUST = 1e-9 # smallest eigenvalue of S from which on P has the digits of a step ...
+cdef double TRUST = 1e-6      # ... and of an answer
 cdef double IN_RATIO = 4.0    # selected: |b_j| > IN_RATIO gamma and d_j < IN_WEIGHT tau_j
 cdef double IN_WEIGHT = 0.05
 cdef double OUT_RATIO = 0.4   # not selected: |b_j| < OUT_RATIO times the next gamma and d_j > OUT_WEIGHT
@@ -248,11 +249,11 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     cdef int j, m = G.m, form = k.form
     cdef double n_hard[2]
     cdef double *d = k.p
-    k.weight = penalties(m, k.alpha, G.gamma[k.g], G.strict, G.loose, G.factor, k.root, G.tau, k.b, d, n_hard)
+    k.weight = penalties(m, k.alpha, G.gamma[k.g], G.strict, G.loose, G.mu, G.factor, k.root, G.tau, k.b, d, n_hard)
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
-    if G.n_null > 0 or k.direct or (k.ending and G.mu <= TRUST):
+    if k.direct or G.mu <= (TRUST if k.ending else SOME_TRUST):
         form = PRIMAL
     elif form < 0:
         form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
@@ -279,7 +280,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         dual_system(m, d, k.x, G.tau, k.e, k.r, k.inverse)
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest(m, k.x, k.e)
-    k.iterations = 0
+    k.iterations, k.rz = 0, 0.0
     if k.deflated:
         return factorize_null_space(G, k)
     return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
@@ -354,7 +355,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
         for j in range(m):
             k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
         k.fresh = False
-        k.drift = 0.0
+        k.drift = k.rz = 0.0
     else:
         pAp = curvature(m, k.e, k.p, Ap)
         if not pAp > 0.0:
@@ -378,7 +379,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
             k.asks = False
             if not k.left * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
-                    direction(m, rz / k.rz if k.iterations else 0.0, w.z, k.p)
+                    direction(m, rz / k.rz if k.rz > 0.0 else 0.0, w.z, k.p)
                     k.rz = rz
                     k.iterations += 1
                     return RUNNING
@@ -388,7 +389,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
                 continue
             if k.drift * k.weight > 1.0:
                 k.fresh = True
-                k.iterations = 0
+                k.iterations += 1
                 return RUNNING
         state = finish_step(G, k, w)
     return state
@@ -514,9 +515,8 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
                     and a * (c / s) / s < IN_WEIGHT * tau[j]):
                 return RUNNING
             s = b * b + nil * nil
-            d = a * (nil / s) * (nil / s) / tau[j]
-            rate = fmax(rate, d)
-            shows |= not d < DIGITS
+            rate = fmax(rate, a * (nil / s) * (nil / s) / tau[j])
+            shows |= not rate < DIGITS
         else:
             if not fabs(w.force[j]) * width < 0.5 * (c + a):
                 return RUNNING
@@ -556,6 +556,8 @@ cdef int last_step(const Gram *G, Problem *k) noexcept nogil:
     cdef double b, epsilon
     for j in range(G.m):
         b, epsilon = fabs(k.b[j]), G.epsilon * k.root[j]
+        if not b < INFINITY:
+            return DOUBTFUL
         if G.factor[j] == 0.0:
             epsilon = 0.0
         if G.mild and ((k.err[j] > 0.0 and fabs(b - epsilon) <= k.err[j]) or (b >= epsilon and k.err[j] > DIGITS * b)):

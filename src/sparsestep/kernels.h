@@ -62,14 +62,14 @@ KERNEL void direction(int m, double beta, const double *restrict z, double *rest
 /* The penalties d_j = alpha_j gamma_j^2 / (b_j^2 + gamma_j^2)^2, never quite zero. Returns the
    largest weight of an error of b_j; counts the columns that are hard in each form. */
 KERNEL double penalties(int m, double alpha, double gamma, double strict, double loose,
-                        const double *restrict factor, const double *restrict root,
+                        double mu, const double *restrict factor, const double *restrict root,
                         const double *restrict tau, const double *restrict b, double *restrict d,
                         double *n_hard) {
   double most = 0.0, primal = 0.0, dual = 0.0;
 #pragma omp simd reduction(max : most) reduction(+ : primal, dual)
   for (int j = 0; j < m; j++) {
     double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
-    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = 8.0 * dj / tau[j];
+    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = 8.0 * dj / mu;
     memory = memory > 1.0 ? 1.0 : memory;
     double weight = (memory * memory * strict + loose) / (ABS(b[j]) + width);
     most = MAX(weight, most);
