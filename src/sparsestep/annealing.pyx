@@ -187,16 +187,23 @@ cdef void substitute(const double *L, int n, double *v) noexcept nogil:
             v[k] -= s * row[k]
 
 
+cdef bint reserve(Problem *k, int n) noexcept nogil:
+    """Room for a factor of n columns; False if there is no memory for it."""
+    if n > k.capacity:
+        free(k.L)
+        k.L = <double *>malloc(<size_t>n * n * sizeof(double))
+        k.capacity = n if k.L != NULL else 0
+    return n <= k.capacity
+
+
 cdef bint factorize(Problem *k, const double *M, const double *shift, int m) noexcept nogil:
     """The Cholesky factor of the columns k.hard of M + diag(shift); False if they are dependent."""
     cdef int i, j, h = k.h
     cdef double diagonal
     cdef double *L
     cdef const double *row
-    if h > k.capacity:
-        free(k.L)
-        k.capacity = h
-        k.L = <double *>malloc(<size_t>h * h * sizeof(double))
+    if not reserve(k, h):
+        return False
     for i in range(h):
         row = M + <size_t>k.hard[i] * m
         L = k.L + <size_t>i * h
@@ -291,10 +298,8 @@ cdef bint factorize_null_space(const Gram *G, Problem *k) noexcept nogil:
     cdef int i, j, l, n = G.n_null
     cdef double v
     cdef const double *row
-    if n > k.capacity:
-        free(k.L)
-        k.capacity = n
-        k.L = <double *>malloc(<size_t>n * n * sizeof(double))
+    if not reserve(k, n):
+        return False
     memset(k.L, 0, <size_t>n * n * sizeof(double))
     for j in range(G.m):
         row = G.N + <size_t>j * n
