@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ifeq ($(shell command -v cc || command -v gcc),)
 WITH_COMPILER := $(PIP) ziglang && zig="$$(echo $(CURDIR)/.venv/lib/*/site-packages/ziglang/zig) cc" && CC="$$zig" LDSHARED="$$zig -shared"
 endif
-COMPILED := setup.py src/sparsestep/annealing.pyx src/sparsestep/kernels.h
+COMPILED := setup.py src/sparsestep/solvers/annealing.pyx src/sparsestep/solvers/kernels.h
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -60,7 +60,7 @@ oldest: ## the tests with the oldest versions of what the package depends on
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2
 
 clean: ## remove the environment and everything generated
-	rm -rf .venv .venv-oldest build dist src/sparsestep/annealing.c src/sparsestep/*.so src/*.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst sparsestep-demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist src/sparsestep/solvers/annealing.c src/sparsestep/solvers/*.so src/*.egg-info docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst sparsestep-demo.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/bin/python:

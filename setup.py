@@ -27,9 +27,9 @@ setup(
     cmdclass={"build_ext": BuildExtension},
     ext_modules=[
         Extension(
-            "sparsestep.annealing",
-            ["src/sparsestep/annealing.pyx"],
-            depends=["src/sparsestep/kernels.h"],
+            "sparsestep.solvers.annealing",
+            ["src/sparsestep/solvers/annealing.pyx"],
+            depends=["src/sparsestep/solvers/kernels.h"],
             # One wheel for Python 3.11 and later.
             define_macros=[("Py_LIMITED_API", "0x030B0000"), ("CYTHON_LIMITED_API", "1")],
             py_limited_api=True,

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from sparsestep import Moments
-from sparsestep.moments import leave_one_out
+from sparsestep.moments.moments import leave_one_out
 
 TARGET = 1.5
 

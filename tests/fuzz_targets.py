@@ -30,8 +30,8 @@ from sparsestep import (
     read_moments,
     sparsestep_path,
 )
-from sparsestep.model_document import sealed
-from sparsestep.model_file import load_model, save_model
+from sparsestep.model.document import sealed
+from sparsestep.model.file import load_model, save_model
 from sparsestep.sources import CsvFormat
 
 # How often each target was called, and what became of it.

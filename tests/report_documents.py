@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sparsestep import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.model_file import document_of
+from sparsestep.model.file import document_of
 
 HOSTILE = [
     "<script>alert(1)</script>",

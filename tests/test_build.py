@@ -38,7 +38,7 @@ def test_a_wheel_needs_no_compiler(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(tmp_path / "installed")
-    assert {"sparsestep/py.typed", "sparsestep/annealing.pyi"} <= set(names)
+    assert {"sparsestep/py.typed", "sparsestep/solvers/annealing.pyi"} <= set(names)
     assert not [name for name in names if name.endswith((".c", ".h", ".pyx"))]
     script = (
         "import sparsestep, numpy as np; print(sparsestep.__file__)\n"

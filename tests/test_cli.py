@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparsestep import Moments, SparseStep, load_model, read_moments, save_model
-from sparsestep.model_file import read_document
+from sparsestep.model.file import read_document
 
 COMMAND = Path(sys.executable).with_name("sparsestep")
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "dumb", "PYTHONHASHSEED": "0"}
@@ -1425,7 +1425,7 @@ def test_a_signal_leaves_nothing_behind(large, arguments, number):
 def test_what_nobody_expected_is_one_sentence_too(data, tmp_path):
     """A fault in the program itself: a module that is broken."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import sparsestep.fitted as fitted\n"
+        "import sparsestep.estimators.fitted as fitted\n"
         "def broken(*arguments): raise KeyError('inner')\n"
         "fitted.by_folds = broken\n"
     )

@@ -16,9 +16,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nist import REGRESSIONS, digits, exact_least_squares, of_doubles
 from rows import table
-from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path, twofold
-from sparsestep.collinearity import LostDigitsWarning, collinearity
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.moments import twofold
 from sparsestep.reference import sparsestep_reference
+from sparsestep.solvers.collinearity import LostDigitsWarning, collinearity
 
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
 

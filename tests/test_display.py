@@ -30,11 +30,11 @@ from sparsestep import (
     SparseStep,
     SparseStepCV,
     SparseStepIC,
-    fitting,
     sparsestep_path,
 )
 from sparsestep.display.labels import plain, spread
 from sparsestep.reference import sparsestep_reference
+from sparsestep.solvers import fitting
 
 TRUTH = np.array([3.0, 0.0, -2.0, 0.0, 1.0, 0.0])
 NAMES = ("age", "$income", "body_mass", "50% $x_1$", "ldl\nraw", "x" * 60)

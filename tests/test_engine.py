@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from designs import KINDS, PAPER_ALPHAS, problem
 from sparsestep import SparseStep, sparsestep_path
-from sparsestep.engine import solve_all
-from sparsestep.equations import NormalEquations, later_copies
 from sparsestep.reference import sparsestep_reference
-from sparsestep.schedule import Schedule
+from sparsestep.solvers.engine import solve_all
+from sparsestep.solvers.equations import NormalEquations, later_copies
+from sparsestep.solvers.schedule import Schedule
 
 
 def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):

@@ -26,9 +26,9 @@ from sparsestep import (
     sparsestep_path,
     write_report,
 )
-from sparsestep.model_document import checksum
-from sparsestep.model_file import ModelFileError, document_of, estimator_of, read_document
-from sparsestep.notes import FarRowsWarning
+from sparsestep.inference.notes import FarRowsWarning
+from sparsestep.model.document import checksum
+from sparsestep.model.file import ModelFileError, document_of, estimator_of, read_document
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 TWO = np.column_stack([Y, np.random.default_rng(0).permutation(Y)])
@@ -66,7 +66,7 @@ def same(a, b):
     return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
-@pytest.mark.filterwarnings("ignore:.* far outside:sparsestep.notes.FarRowsWarning")
+@pytest.mark.filterwarnings("ignore:.* far outside:sparsestep.inference.notes.FarRowsWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_the_model_comes_back_exactly(models, name, tmp_path):
     model = models[name]

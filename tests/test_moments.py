@@ -16,8 +16,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparsestep import Moments, one_pass, read_moments, sparsestep_path
-from sparsestep.moments import MomentsFileError, leave_one_out
+from sparsestep import Moments, read_moments, sparsestep_path
+from sparsestep.moments import one_pass
+from sparsestep.moments.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
 

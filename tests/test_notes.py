@@ -17,8 +17,8 @@ from sparsestep import (
     save_model,
 )
 from sparsestep.cli.app import run
-from sparsestep.model_file import document_of, read_document
-from sparsestep.notes import FarRowsWarning
+from sparsestep.inference.notes import FarRowsWarning
+from sparsestep.model.file import document_of, read_document
 from sparsestep.report import render_report
 
 

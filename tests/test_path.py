@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.grid import alpha_grid, every_size
+from sparsestep.selection.grid import alpha_grid, every_size
 
 
 def test_models_of_a_path_are_those_of_the_rows():

@@ -11,7 +11,7 @@ from sklearn.datasets import load_diabetes
 
 from rows import table
 from sparsestep import Moments, SparseStep, SparseStepCV, sparsestep_path
-from sparsestep.polish import polish_path
+from sparsestep.solvers.polish import polish_path
 
 SUBSETS = [list(s) for k in range(10) for s in combinations(range(9), k)]
 

@@ -20,8 +20,8 @@ from sklearn.linear_model import LinearRegression
 
 import report_documents as documents
 from sparsestep import SparseStep, SparseStepCV, read_moments, sparsestep_path
-from sparsestep.model_document import ModelFileError, checksum, sealed
-from sparsestep.model_file import document_of, estimator_of, read_document, write_document
+from sparsestep.model.document import ModelFileError, checksum, sealed
+from sparsestep.model.file import document_of, estimator_of, read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
 from sparsestep.report.pictures import PathPicture
@@ -184,7 +184,7 @@ def test_the_page_does_not_depend_on_the_process(tmp_path):
     document = documents.with_warnings()
     write_document(document, tmp_path / "model.json")
     program = (
-        "import sys; from sparsestep.model_file import read_document; "
+        "import sys; from sparsestep.model.file import read_document; "
         "from sparsestep.report import write_report; "
         "write_report(read_document(sys.argv[1]), sys.argv[2])"
     )

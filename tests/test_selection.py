@@ -24,11 +24,11 @@ from sklearn.model_selection import (
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.fitting import Settings, fit_alphas
-from sparsestep.grid import every_size
-from sparsestep.model_file import document_of
+from sparsestep.model.file import document_of
 from sparsestep.report import render_report
-from sparsestep.selection import CVErrors
+from sparsestep.selection.grid import every_size
+from sparsestep.selection.selection import CVErrors
+from sparsestep.solvers.fitting import Settings, fit_alphas
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])
 
@@ -427,7 +427,7 @@ def test_the_report_compares_errors_on_the_same_splits():
 @pytest.mark.parametrize("shape", [(60, 8), (30, 45)])
 @pytest.mark.parametrize("polish", [None, "swap"])
 def test_long_fits_say_how_many_models_there_are(shape, polish, capsys, monkeypatch):
-    monkeypatch.setattr("sparsestep.estimators._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("sparsestep.estimators.estimators._SECONDS_BETWEEN_LINES", 0.0)
     X, y = table(*shape, noise=2.0)
     SparseStepCV(np.geomspace(1e3, 1, 9), cv=3, polish=polish, verbose=1).fit(X, y)
     told = re.findall(r"\] (\d+) of (\d+) models", capsys.readouterr().out)

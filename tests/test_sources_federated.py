@@ -7,7 +7,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from source_data import FEATURES, assert_moments, expected, make_table
 from sparsestep import Moments, SparseStep, SparseStepCV, read_moments
-from sparsestep.moments import leave_one_out
+from sparsestep.moments.moments import leave_one_out
 from sparsestep.sources.folds import fold_numbers
 
 SIZES = (400, 250, 350)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsestep import Moments, SparseStepCV, read_moments
-from sparsestep.moments import leave_one_out
+from sparsestep.moments.moments import leave_one_out
 from sparsestep.sources.folds import FoldNumbers, fold_numbers
 
 

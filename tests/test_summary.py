@@ -7,7 +7,7 @@ from scipy import stats
 
 from rows import table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC
-from sparsestep.model_file import document_of
+from sparsestep.model.file import document_of
 
 
 def least_squares(X, y, weight, fit_intercept, level):

@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from designs import design
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.equations import RowEquations, copies_among_rows
-from sparsestep.polish import RowGram, polish_path
 from sparsestep.reference import sparsestep_reference
-from sparsestep.reference_rows import sparsestep_reference_rows
-from sparsestep.schedule import Schedule
-from sparsestep.wide import solve_wide
+from sparsestep.solvers.equations import RowEquations, copies_among_rows
+from sparsestep.solvers.polish import RowGram, polish_path
+from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.schedule import Schedule
+from sparsestep.solvers.wide import solve_wide
 
 WIDE_KINDS = ("uncorrelated", "ar1", "heavy_tailed", "badly_scaled", "blocks", "integer")
 

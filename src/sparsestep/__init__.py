@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparsestep.display import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
-    from sparsestep.estimators import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-    from sparsestep.model_file import load_model, save_model
-    from sparsestep.moments import Moments
-    from sparsestep.path import Path
+    from sparsestep.estimators.estimators import (
+        SparseStep,
+        SparseStepCV,
+        SparseStepIC,
+        sparsestep_path,
+    )
+    from sparsestep.estimators.path import Path
+    from sparsestep.model.file import load_model, save_model
+    from sparsestep.moments.moments import Moments
     from sparsestep.report import write_report
     from sparsestep.sources import read_moments
 
@@ -38,16 +43,16 @@ _HOMES = {
     "AnnealingDisplay": "display",
     "CVDisplay": "display",
     "Moments": "moments",
-    "Path": "path",
+    "Path": "estimators.path",
     "PathDisplay": "display",
     "PenaltyDisplay": "display",
-    "SparseStep": "estimators",
-    "SparseStepCV": "estimators",
-    "SparseStepIC": "estimators",
-    "load_model": "model_file",
+    "SparseStep": "estimators.estimators",
+    "SparseStepCV": "estimators.estimators",
+    "SparseStepIC": "estimators.estimators",
+    "load_model": "model.file",
     "read_moments": "sources",
-    "save_model": "model_file",
-    "sparsestep_path": "estimators",
+    "save_model": "model.file",
+    "sparsestep_path": "estimators.estimators",
     "write_report": "report",
 }
 

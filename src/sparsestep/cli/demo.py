@@ -35,7 +35,7 @@ def demo(
     import pyarrow as pa
     from sklearn.linear_model import LassoCV
 
-    from sparsestep.estimators import SparseStepCV
+    from sparsestep.estimators.estimators import SparseStepCV
     from sparsestep.report import write_report
 
     screen = Screen(talk)

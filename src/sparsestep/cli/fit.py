@@ -14,14 +14,21 @@ from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
-from sparsestep.collinearity import LostDigitsWarning
-from sparsestep.fitted import GIVEN_FOLDS, Fitted, by_alpha, by_criterion, by_folds, by_size
-from sparsestep.fitting import Settings
-from sparsestep.model_document import Document, Kind
-from sparsestep.model_file import fitted_document, fitted_of, write_document
-from sparsestep.path import Path as ModelPath
-from sparsestep.path import fit_path
-from sparsestep.validation import alphas_wanted, one_alpha, whole_number
+from sparsestep.estimators.fitted import (
+    GIVEN_FOLDS,
+    Fitted,
+    by_alpha,
+    by_criterion,
+    by_folds,
+    by_size,
+)
+from sparsestep.estimators.path import Path as ModelPath
+from sparsestep.estimators.path import fit_path
+from sparsestep.estimators.validation import alphas_wanted, one_alpha, whole_number
+from sparsestep.model.document import Document, Kind
+from sparsestep.model.file import fitted_document, fitted_of, write_document
+from sparsestep.solvers.collinearity import LostDigitsWarning
+from sparsestep.solvers.fitting import Settings
 
 __all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparsestep.cli.errors import BadInputError
-from sparsestep.moments import Moments
+from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import require_distinct
 
 __all__ = ["are_moments", "expanded", "require_different"]

@@ -10,8 +10,8 @@ from sparsestep.cli.inputs import expanded, require_different
 from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
-from sparsestep.moments import Moments
-from sparsestep.runs import require_complete, require_same_folds
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.runs import require_complete, require_same_folds
 
 __all__ = ["merge"]
 

@@ -12,7 +12,7 @@ from sparsestep.cli.options import TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
-from sparsestep.validation import whole_number
+from sparsestep.estimators.validation import whole_number
 
 __all__ = ["moments"]
 

@@ -14,10 +14,10 @@ from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
-from sparsestep.collinearity import collinearity
-from sparsestep.moments import Moments
-from sparsestep.path import Path as ModelPath
-from sparsestep.path import fit_path
+from sparsestep.estimators.path import Path as ModelPath
+from sparsestep.estimators.path import fit_path
+from sparsestep.moments.moments import Moments
+from sparsestep.solvers.collinearity import collinearity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

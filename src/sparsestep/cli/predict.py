@@ -12,12 +12,12 @@ from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import not_numbers, split_names, tell_decimal_comma
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.cli.tables import ENDINGS, write_batches
-from sparsestep.model_file import read_document
+from sparsestep.model.file import read_document
+from sparsestep.model.predictions import MissingValueError, Predictions
 from sparsestep.sources import NotNumbersError
 from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.one_hot import UnknownCategoryError
-from sparsestep.sources.predictions import MissingValueError, Predictions
 from sparsestep.sources.progress import rows_read
 
 __all__ = ["predict"]

@@ -13,9 +13,10 @@ from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments, require_different
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
-from sparsestep.moments import Moments
-from sparsestep.notes import RowsDropped
-from sparsestep.runs import require_all_folds
+from sparsestep.inference.notes import RowsDropped
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.runs import require_all_folds
+from sparsestep.moments.sums import OutOfRange
 from sparsestep.sources import (
     CsvFormat,
     DroppedRowsWarning,
@@ -26,7 +27,6 @@ from sparsestep.sources import (
 from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.checks import about_target, left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
-from sparsestep.sums import OutOfRange
 from sparsestep.words import made_up_names
 
 __all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]

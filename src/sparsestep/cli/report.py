@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
-from sparsestep.model_file import read_document
+from sparsestep.model.file import read_document
 from sparsestep.report import write_report
 
 __all__ = ["report"]

@@ -17,9 +17,9 @@ from sparsestep.display.checks import (
 )
 from sparsestep.display.labels import plain
 from sparsestep.display.places import places
-from sparsestep.fitting import Settings, literal_steps
-from sparsestep.moments import Moments
-from sparsestep.schedule import Schedule
+from sparsestep.moments.moments import Moments
+from sparsestep.solvers.fitting import Settings, literal_steps
+from sparsestep.solvers.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sparsestep.model_document import Document, check
-from sparsestep.model_file import document_of
+from sparsestep.model.document import Document, check
+from sparsestep.model.file import document_of
 from sparsestep.report.contents import page_of
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
@@ -91,7 +91,7 @@ def write_report(
     Parameters
     ----------
     model : SparseStep, SparseStepCV, SparseStepIC or Document
-        Fitted; or what `sparsestep.model_file.read_document` reads from a model file.
+        Fitted; or what `sparsestep.model.file.read_document` reads from a model file.
     path : path-like
         Exactly this name is used.
     target : str or sequence of str, optional

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.model_document import Choice, Document, Target
-from sparsestep.notes import NOTES
+from sparsestep.inference.notes import NOTES
+from sparsestep.model.document import Choice, Document, Target
 from sparsestep.report.explorer import Explorer
 from sparsestep.report.numbers import count, decimals, number, percent, sized_by
 from sparsestep.report.pictures import ForestPicture

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from sparsestep.model_document import Target
+from sparsestep.model.document import Target
 from sparsestep.report.numbers import decimals, number
 from sparsestep.report.pictures import CurvePicture, PathPicture
 from sparsestep.report.scales import AlphaAxis, SizeAxis

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from sparsestep.moments import Moments
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.sums import OutOfRange
 from sparsestep.sources.checks import (
     DroppedRowsWarning,
     NotNumbersError,
@@ -16,7 +17,6 @@ from sparsestep.sources.checks import (
 )
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import labelled
-from sparsestep.sums import OutOfRange
 
 __all__ = [
     "CsvFormat",

@@ -27,7 +27,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from sparsestep.moments import Moments
+from sparsestep.moments.moments import Moments
 from sparsestep.sources.almost_numbers import AlmostNumbers, show_decimal_commas
 from sparsestep.sources.blocks import (
     BLOCK_BYTES,
@@ -46,11 +46,11 @@ from sparsestep.sources.blocks import (
 from sparsestep.sources.checks import choose, comes_from, require_columns, require_distinct
 from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
 from sparsestep.sources.merging import FoldSums, Parts, finish
-from sparsestep.sources.one_hot import Batches, Rows, one_hot
+from sparsestep.sources.one_hot import Batches, Rows, encoded, one_hot
 from sparsestep.sources.progress import rows_read
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["local_files", "moments_of", "open_rows"]
+__all__ = ["encoded_table", "local_files", "moments_of", "open_rows"]
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
 # ones than this are read in slices, as all large files at hand are.
@@ -896,3 +896,23 @@ def _first_line(error: Exception) -> str:
     if "straddling object" in line:
         return "a row takes more than a megabyte; shorten its texts, or close a quote that is open."
     return line.rstrip(".") + "."
+
+
+def encoded_table(
+    frame: Any, one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]], features: Sequence[str]
+) -> Any:
+    """An Arrow table of a model's features, from a frame that holds texts instead of indicators."""
+    rows = open_rows(frame)
+    column_of = {name: column for column, (_, own) in one_hot.items() for name in own}
+    needed = list(dict.fromkeys(column_of.get(name, name) for name in features))
+    require_columns(needed, rows.names, rows.where)
+    rows.select(needed, text=one_hot)
+    batches = []
+    for batch, name, first in rows.batches(max(BLOCK_BYTES // (8 * len(features)), 1)):
+        arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for column, (categories, own) in one_hot.items():
+            indicators = encoded(arrays[column], column, categories, name, first)
+            arrays.update(zip(own, indicators.values(), strict=True))
+        ordered = [arrays[feature] for feature in features]
+        batches.append(pa.RecordBatch.from_arrays(ordered, names=list(features)))
+    return pa.Table.from_batches(batches)

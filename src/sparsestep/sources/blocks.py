@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsestep.moments import Moments
+from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import Columns, NotNumbersError, about_target
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts

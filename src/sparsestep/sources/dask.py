@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsestep.moments import Moments
+from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import (
     Columns,
     choose,

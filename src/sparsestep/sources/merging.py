@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from sparsestep.moments import Moments
+from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import DroppedRowsWarning, sentence
 from sparsestep.words import missing_by_column, rows_left_out
 

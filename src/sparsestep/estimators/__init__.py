@@ -1,0 +1,5 @@
+"""The scikit-learn interface.
+
+In: X and y as users have them. Out: `SparseStep`, `SparseStepCV` and `SparseStepIC`, fitted, and
+`Path`.
+"""

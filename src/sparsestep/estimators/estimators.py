@@ -1,0 +1,860 @@
+"""SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from time import monotonic
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from sparsestep.estimators.fitted import (
+    GIVEN_FOLDS,
+    Fitted,
+    Splits,
+    by_alpha,
+    by_criterion,
+    by_size,
+    by_validation,
+    without_each,
+)
+from sparsestep.estimators.path import Path, fit_path
+from sparsestep.estimators.validation import (
+    alphas_wanted,
+    as_table,
+    clearer,
+    interval_level,
+    one_alpha,
+    other_columns,
+    penalty_factors,
+    require_columns,
+    require_no_dates,
+    weights,
+    whole_number,
+)
+from sparsestep.inference.notes import FarRowsWarning
+from sparsestep.inference.summary import Summary
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import Table, unmasked
+from sparsestep.selection.selection import CRITERIA
+from sparsestep.selection.splitting import split_moments
+from sparsestep.solvers.collinearity import collinearity
+from sparsestep.solvers.fitting import Settings
+from sparsestep.solvers.schedule import Schedule
+from sparsestep.sources.checks import target_names
+from sparsestep.sources.dask import is_dask
+from sparsestep.sources.dask import moments as dask_moments
+from sparsestep.sources.dask import predict as dask_predict
+from sparsestep.threads import blas_threads
+from sparsestep.words import cross_validation, made_up_names
+
+__all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
+
+Array = NDArray[np.float64]
+
+# A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
+# to do about that.
+_underflow_ignored = partial(np.errstate, under="ignore")
+
+# Of a long fit, if `verbose`.
+_SECONDS_BETWEEN_LINES = 2.0
+
+_SETTINGS = """fit_intercept : bool, default=True
+        Whether the model has an intercept. Without one, no mean is subtracted.
+    standardize : bool, default=True
+        Divide the columns and the target by their standard deviations first (and alpha by the
+        target's variance), and map the coefficients back, so that units do not matter. False is the
+        paper's loop on the numbers as given. In cross-validation each fold has its own scales.
+    penalty_factor : array-like of shape (n_features,), or dict of str to float, default=None
+        Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never. A column
+        at 0 that earlier ones at 0 add up to, as the last of a set of indicators, is left out.
+        A dict has names of columns, and those it leaves out have 1; a pandas Series whose labels
+        are names goes by these too, and has them all. Anything else is in the order of the columns.
+    gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
+        The penalty's gamma starts at `gamma_0` and is divided by `gamma_step` while it
+        exceeds `gamma_stop`.
+    t_max : int, default=2
+        Majorization steps at each gamma.
+    epsilon : float, default=1e-7
+        Smaller coefficients are set to zero at the end, in standardized units if `standardize`.
+    polish : {None, "swap"}, default=None
+        "swap" adds, drops and swaps variables after the fit while the exact objective
+        ``||y - Xb||^2 + alpha * (number kept)`` falls; it takes two to fifteen times as long
+        as all fits together. None is the paper's method. On a path of sizes it swaps only.
+    solver : {"auto", "reference"}, default="auto"
+        "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude
+        slower."""
+
+_ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
+        scikit-learn's ``Ridge``): the paper's lambda."""
+
+_ALPHAS = """alphas : int or array-like, default=101
+        How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
+        and one that keeps all (of more columns than rows: half as many as there are
+        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        scale of scikit-learn's ``Ridge``): the paper's lambdas."""
+
+_ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Coefficients in the units of the data; zero for a variable that is not kept.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The intercept.
+    alpha_ : float or ndarray of shape (n_targets,)
+        The alpha of the model.
+    n_iter_ : int
+        Majorization steps taken.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they had some."""
+
+_SELECTING = """As a step that selects columns: ``SelectFromModel({name}(...), threshold=1e-300)``
+    takes all that are kept; its default threshold is the mean size of the coefficients."""
+
+
+def _documented(cls: type) -> type:
+    """Put the texts that the estimators share into a docstring."""
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    for mark, text in (
+        ("{settings}", _SETTINGS),
+        ("{alpha_units}", _ALPHA_UNITS),
+        ("{alphas}", _ALPHAS),
+        ("{attributes}", _ATTRIBUTES),
+        ("{selecting}", _SELECTING.replace("{name}", cls.__name__)),
+    ):
+        cls.__doc__ = cls.__doc__.replace(mark, text)
+    return cls
+
+
+class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: validation, moments, prediction, summary."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
+            array or frame is summed where it is.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; each column gets a model of its own. The names of a frame or series are kept.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. A weight of k equals k copies of the row.
+
+        Returns
+        -------
+        self
+        """
+        if is_dask(X):
+            return self.fit_moments(dask_moments(X, y, sample_weight))
+        targets = target_names(y)
+        X, y, weight = self._validated(X, y, sample_weight)
+        moments = Moments.from_data(X, y, weight, feature_names=self._names())
+        moments = moments._labelled(targets)
+        with _underflow_ignored():
+            self._show(self._chosen(moments, Table(X, y, weight, None)))
+        return self
+
+    def fit_moments(self, moments: Any) -> Self:
+        """Fit to moments: the same model as from the rows they came from.
+
+        Parameters
+        ----------
+        moments : Moments
+
+        Returns
+        -------
+        self
+        """
+        self._adopt(moments)
+        with _underflow_ignored():
+            self._show(self._chosen(moments))
+        return self
+
+    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+        """Fit, and choose among the fits."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Any:
+        """Predicted targets of new rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            A Dask array or frame gives a Dask collection, computed when it is asked for. If columns
+            of text were encoded by `read_moments` or ``sparsestep fit --one-hot``, a frame may hold
+            the texts instead.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+        Warns
+        -----
+        FarRowsWarning
+            If rows lie far outside those fitted.
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            several = np.ndim(self.coef_) == 2
+            return dask_predict(self, X, self._fitted.target_names if several else None)
+        X = self._rows(X)
+        far = self._fitted.far_rows(X, self._all_names())
+        if far.rows:
+            warnings.warn(FarRowsWarning(far.text(), far.rows), stacklevel=2)
+        return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
+
+    def summary(self, *, level: float = 0.95, target: int | str = 0) -> Summary:
+        """The model as a table: variables kept, coefficients, standard errors, intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals. They hold for the selected variables as if these had been chosen
+            beforehand.
+        target : int or str, default=0
+            Which target, if there are several: its number, from 0, or its name.
+
+        Returns
+        -------
+        Summary
+            Prints as text, shows as HTML in a notebook; ``to_frame()`` gives a pandas frame.
+        """
+        check_is_fitted(self)
+        names, level = self._all_names(), interval_level(level)
+        return self._fitted.summary(names, level=level, target=target)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    # -- shared steps ------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """What was fitted before is not the model of the columns that are noted now."""
+        if hasattr(self, "_fitted"):
+            del self._fitted
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+        """X, y and weights checked, and the names of the columns noted."""
+        self._forget()
+        table, names = as_table(X)
+        require_no_dates(table)
+        require_columns(y, "y")
+        try:
+            X, y = validate_data(
+                self,
+                table,
+                unmasked(y, "y"),
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                multi_output=True,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
+        except (TypeError, ValueError) as error:
+            raise clearer(error, table, y, names) from error
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._flat_y = y.ndim == 1
+        return X, y, weights(sample_weight, X)
+
+    def _rows(self, X: Any) -> Any:
+        """New rows checked against those of `fit`, columns of text encoded as there."""
+        texts = self._fitted.one_hot
+        if texts and not texts.keys().isdisjoint(target_names(X) or ()):
+            from sparsestep.sources.arrow import encoded_table
+
+            X = encoded_table(X, texts, self._all_names())
+        table, names = as_table(X)
+        require_no_dates(table)
+        fitted = getattr(self, "feature_names_in_", None)
+        kinds = {"accept_sparse": ("csr", "csc", "coo"), "dtype": (np.float64, np.float32)}
+        try:
+            if names is None or fitted is None:
+                return validate_data(self, table, reset=False, **kinds)
+            if names != list(fitted):
+                raise ValueError(other_columns(names, fitted))
+            return check_array(table, **kinds)
+        except (TypeError, ValueError) as error:
+            raise clearer(error, table, None, names) from error
+
+    def _adopt(self, moments: Moments) -> None:
+        """Note what `_validated` would have noted of the rows."""
+        if not isinstance(moments, Moments):
+            raise TypeError(
+                f"fit_moments takes Moments; got {type(moments).__name__}. "
+                "Several become one by Moments.merge."
+            )
+        if moments.n_samples < 2:
+            raise ValueError(
+                f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
+            )
+        if not moments.n_features:
+            raise ValueError("A fit needs at least one column; these moments have none.")
+        self._forget()
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._flat_y = np.ndim(moments.mean_y) == 0
+
+    def _names(self) -> list[str] | None:
+        """Names of the columns, if they had some."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _all_names(self) -> list[str]:
+        """Names of the columns, made up if they had none."""
+        return self._names() or made_up_names(self.n_features_in_)
+
+    def _settings(self, n_jobs: Any = None) -> Settings:
+        """The parameters, checked."""
+        if self.solver not in ("auto", "reference"):
+            raise ValueError(f"solver must be 'auto' or 'reference'; got {self.solver!r}.")
+        if self.polish not in (None, "swap"):
+            raise ValueError(f"polish must be None or 'swap'; got {self.polish!r}.")
+        for name in ("fit_intercept", "standardize"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+            raise ValueError(f"n_jobs must be None or a whole number but 0; got {n_jobs!r}.")
+        for name in ("gamma_0", "gamma_stop", "gamma_step", "epsilon"):
+            if not isinstance(getattr(self, name), Real):
+                raise ValueError(f"{name} must be a number; got {getattr(self, name)!r}.")
+        return Settings(
+            schedule=Schedule(
+                gamma_0=float(self.gamma_0),
+                gamma_stop=float(self.gamma_stop),
+                gamma_step=float(self.gamma_step),
+                t_max=whole_number("t_max", self.t_max, least=1),
+                epsilon=float(self.epsilon),
+            ),
+            fit_intercept=bool(self.fit_intercept),
+            standardize=bool(self.standardize),
+            penalty_factor=self._factors(),
+            polish=self.polish,
+            solver=self.solver,
+            n_jobs=blas_threads() if n_jobs is None else effective_n_jobs(n_jobs),
+        )
+
+    def _factors(self) -> Array | None:
+        """The parameter `penalty_factor` in the order of the columns, checked."""
+        return penalty_factors(self.penalty_factor, self.n_features_in_, self._names())
+
+    def _show(self, fitted: Fitted) -> None:
+        """Set the attributes of a fitted model."""
+        self._fitted = fitted
+        targets = fitted.targets
+        self.coef_ = self._one_or_all([target.coef for target in targets])
+        self.intercept_ = self._one_or_all([target.intercept for target in targets])
+        self.alpha_ = self._one_or_all([target.alpha for target in targets])
+        self.n_iter_ = fitted.n_iter
+        paths = [target.path for target in targets if target.path is not None]
+        if paths:
+            self.path_ = paths[0] if self._flat_y else paths
+            self.alphas_ = self._one_or_all([path.alphas for path in paths])
+        tables = [target.cv for target in targets if target.cv is not None]
+        if tables:
+            self.mse_path_ = self._one_or_all([cv.mse for cv in tables])
+            self.cv_mean_ = self._one_or_all([cv.mean for cv in tables])
+            self.cv_se_ = self._one_or_all([cv.se for cv in tables])
+            self.alpha_min_ = self._one_or_all([cv.alpha_min for cv in tables])
+            self.alpha_1se_ = self._one_or_all([cv.alpha_1se for cv in tables])
+        criteria = [target.criterion for target in targets if target.criterion is not None]
+        if criteria:
+            self.criterion_path_ = self._one_or_all(criteria)
+
+    def _one_or_all(self, values: Any) -> Any:
+        """The value of the only target, or those of all as an array."""
+        if not self._flat_y:
+            return np.array(values)
+        return values[0] if np.ndim(values[0]) else float(values[0])
+
+
+@_documented
+class SparseStep(_SparseStepBase):
+    """Sparse linear regression without shrinkage, at one alpha or with a given number of variables.
+
+    Minimizes ``||y - Xb||^2 + alpha * (number of non-zero b)`` approximately, by the SparseStep
+    algorithm of van den Burg, Groenen and Alfons (2017). The coefficients kept are those of least
+    squares on the variables kept.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        {alpha_units}
+    n_nonzero : int, default=None
+        If given, the best-fitting model found of exactly so many variables, by swaps from that of
+        an alpha which keeps as many (or nearly as many), and from forward selection. `alpha_` is
+        that alpha; `alpha` and `polish` do not matter then.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    SparseStepCV : Alpha by cross-validation.
+    SparseStepIC : Alpha by an information criterion.
+
+    Notes
+    -----
+    {selecting}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep import SparseStep
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 6))
+    >>> y = 3.0 + X @ [2.0, 0.0, -1.0, 0.0, 0.0, 0.0] + 0.5 * rng.standard_normal(200)
+    >>> model = SparseStep(alpha=5.0).fit(X, y)
+    >>> model.coef_.round(2)
+    array([ 1.99,  0.  , -0.98,  0.  ,  0.  ,  0.  ])
+    >>> SparseStep(n_nonzero=1).fit(X, y).coef_.round(1)
+    array([2., 0., 0., 0., 0., 0.])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        n_nonzero: int | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        penalty_factor: Any = None,
+        gamma_0: float = 1e6,
+        gamma_stop: float = 1e-8,
+        gamma_step: float = 2.0,
+        t_max: int = 2,
+        epsilon: float = 1e-7,
+        polish: str | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.n_nonzero = n_nonzero
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.gamma_0 = gamma_0
+        self.gamma_stop = gamma_stop
+        self.gamma_step = gamma_step
+        self.t_max = t_max
+        self.epsilon = epsilon
+        self.polish = polish
+        self.solver = solver
+
+    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+        settings = self._settings()
+        if self.n_nonzero is None:
+            return by_alpha(moments, one_alpha(self.alpha), settings, rows)
+        return by_size(moments, whole_number("n_nonzero", self.n_nonzero, least=0), settings, rows)
+
+
+@_documented
+class SparseStepCV(_SparseStepBase):
+    """Sparse linear regression without shrinkage, alpha chosen by cross-validation.
+
+    The rows are read once: all alphas on all folds are fitted from the folds' moments.
+
+    Parameters
+    ----------
+    {alphas}
+    cv : int, splitter or iterable of (train, test), default=10
+        Any of scikit-learn's ways to split. A number means so many contiguous folds; given splits
+        are pairs of row numbers, or of one True or False for each row.
+    rule : {"min", "1se"}, default="min"
+        "min" takes the smallest cross-validation error; "1se" the sparsest model within one
+        standard error of it, which takes at least two splits.
+    n_jobs : int, default=None
+        Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
+        linear algebra uses. The answer does not depend on it.
+    verbose : int, default=0
+        Not 0: say what is tried and chosen, and while it takes long how many models are fitted.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+    alphas_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        The alphas tried, largest first; each target has its own.
+    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
+        Mean squared error of each alpha on each fold.
+    cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
+        Cross-validation error of each alpha, folds weighted by their size, and its standard error:
+        that of as many folds as are disjoint, and NaN for a single split.
+    alpha_min_, alpha_1se_ : float or ndarray of shape (n_targets,)
+        The alphas of the two rules; the same for a single split.
+    path_ : Path or list of Path
+        The models of all alphas on all rows.
+
+    Notes
+    -----
+    {selecting}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparsestep import SparseStepCV
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SparseStepCV(rule="1se").fit(X, y)
+    >>> print(model.summary())
+    variables kept  3 of 10
+    alpha           72307 (10-fold cross-validation, 1se)
+    CV error        3115 +- 222.9
+    R2              0.4801 on 442 rows
+    intercept       152.13
+    <BLANKLINE>
+    variable  coefficient  std. error   2.5 %  97.5 %
+    bmi            603.08      64.677  475.96  730.19
+    s5             543.87      64.619  416.87  670.87
+    bp             262.27      62.962  138.53  386.02
+    <BLANKLINE>
+    Intervals hold for this set of variables as if it had been chosen beforehand.
+    """
+
+    def __init__(
+        self,
+        alphas: Any = 101,
+        *,
+        cv: Any = 10,
+        rule: str = "min",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        penalty_factor: Any = None,
+        gamma_0: float = 1e6,
+        gamma_stop: float = 1e-8,
+        gamma_step: float = 2.0,
+        t_max: int = 2,
+        epsilon: float = 1e-7,
+        polish: str | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.gamma_0 = gamma_0
+        self.gamma_stop = gamma_stop
+        self.gamma_step = gamma_step
+        self.t_max = t_max
+        self.epsilon = epsilon
+        self.polish = polish
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Fit to rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
+            array or frame is summed where it is.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; each column gets a model, and an alpha, of its own. The names of a frame or
+            series are kept.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the fits and in the errors. A weight of k equals k copies of the
+            row.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the rows, for splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        if is_dask(X):
+            folds = self._dask_folds(groups)
+            return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
+        targets = target_names(y)
+        X, y, weight = self._validated(X, y, sample_weight)
+        splits = self._splits(X, y, groups)
+        whole, train, valid, scheme = split_moments(X, y, weight, splits, self._names())
+        whole = whole._labelled(targets)
+        how = Splits(scheme, self._splitter())
+        self._cross_validate(whole, train, valid, how, Table(X, y, weight, None))
+        return self
+
+    def fit_moments(self, moments: Any) -> Self:
+        """Fit to the moments of folds: the same model as from the rows they came from.
+
+        Parameters
+        ----------
+        moments : sequence of Moments
+            One for each fold.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(moments, Moments):
+            raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
+        folds = list(moments)
+        whole, train = without_each(folds)
+        self._adopt(whole)
+        how = Splits(cross_validation(len(folds)), GIVEN_FOLDS)
+        self._cross_validate(whole, train, folds, how)
+        return self
+
+    def _dask_folds(self, groups: Any) -> int:
+        """The number of folds; rows on many machines are dealt out at random, not by a splitter."""
+        if groups is not None or not isinstance(self.cv, Integral):
+            raise ValueError(
+                "On Dask collections cv must be a number of folds, and groups are not supported; "
+                "make the folds' moments yourself and call fit_moments for anything else."
+            )
+        return int(self.cv)
+
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[Any]:
+        """The splits of `cv`; given ones as they are."""
+        if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
+            raise ValueError(
+                f"cv={self.cv} folds need as many rows; there are {X.shape[0]}: lower cv."
+            )
+        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
+            return list(self.cv)
+        try:
+            return list(check_cv(self.cv).split(X, y, groups))
+        except ValueError as error:
+            if groups is None and "groups" in str(error):
+                raise ValueError(
+                    f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
+                    "a group by fit(X, y, groups=...)."
+                ) from error
+            raise
+
+    def _splitter(self) -> str | None:
+        """What makes the splits, if not the order of the rows alone."""
+        if self.cv is None or isinstance(self.cv, Integral):
+            return None
+        if not hasattr(self.cv, "split"):
+            return "a list of splits, given"
+        # The same for equal splitters, and short enough for a sentence.
+        text = " ".join(repr(self.cv).split())
+        return type(self.cv).__name__ if " at 0x" in text or len(text) > 200 else text
+
+    def _cross_validate(
+        self,
+        whole: Moments,
+        train: Sequence[Moments],
+        valid: Sequence[Moments],
+        how: Splits,
+        rows: Table | None = None,
+    ) -> None:
+        alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
+        if self.verbose:
+            settings = replace(settings, watch=_now_and_then(self._say))
+        with _underflow_ignored():
+            self._show(
+                by_validation(
+                    whole, train, valid, how, alphas, self.rule, settings, self._say, rows
+                )
+            )
+
+    def _say(self, message: str) -> None:
+        """Print a line if `verbose`."""
+        if self.verbose:
+            print(f"[SparseStepCV] {message}")
+
+
+def _now_and_then(say: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Say how many models are fitted, every other second."""
+    last = monotonic()
+
+    def watch(done: int, total: int) -> None:
+        nonlocal last
+        if monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            say(f"{done} of {total} models")
+
+    return watch
+
+
+@_documented
+class SparseStepIC(_SparseStepBase):
+    """Sparse linear regression without shrinkage, alpha chosen by an information criterion.
+
+    Parameters
+    ----------
+    criterion : {"aic", "bic", "ebic", "gic"}, default="bic"
+        ``n log(rss / n)`` plus, for k of m variables kept, ``2 k`` (aic), ``log(n) k`` (bic),
+        ``log(n) k + 2 log(m choose k)`` (ebic), or ``log(log n) log(m) k`` (gic; each factor at
+        least 1).
+    {alphas}
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+    alphas_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        The alphas tried, largest first; each target has its own.
+    criterion_path_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        The criterion of each.
+    path_ : Path or list of Path
+        The models of all alphas.
+
+    Notes
+    -----
+    {selecting}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sparsestep import SparseStepIC
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SparseStepIC("ebic").fit(X, y)
+    >>> model.feature_names_in_[model.coef_ != 0].tolist()
+    ['sex', 'bmi', 'bp', 's3', 's5']
+    """
+
+    def __init__(
+        self,
+        criterion: str = "bic",
+        *,
+        alphas: Any = 101,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        penalty_factor: Any = None,
+        gamma_0: float = 1e6,
+        gamma_stop: float = 1e-8,
+        gamma_step: float = 2.0,
+        t_max: int = 2,
+        epsilon: float = 1e-7,
+        polish: str | None = None,
+        solver: str = "auto",
+    ) -> None:
+        self.criterion = criterion
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty_factor = penalty_factor
+        self.gamma_0 = gamma_0
+        self.gamma_stop = gamma_stop
+        self.gamma_step = gamma_step
+        self.t_max = t_max
+        self.epsilon = epsilon
+        self.polish = polish
+        self.solver = solver
+
+    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+        if self.criterion not in CRITERIA:
+            raise ValueError(
+                f"criterion must be one of {', '.join(CRITERIA)}; got {self.criterion!r}."
+            )
+        alphas, settings = alphas_wanted(self.alphas), self._settings()
+        return by_criterion(moments, alphas, self.criterion, settings, rows)
+
+
+def sparsestep_path(
+    X: Any,
+    y: Any = None,
+    *,
+    alphas: Any = 101,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    penalty_factor: Any = None,
+    gamma_0: float = 1e6,
+    gamma_stop: float = 1e-8,
+    gamma_step: float = 2.0,
+    t_max: int = 2,
+    epsilon: float = 1e-7,
+    polish: str | None = None,
+    solver: str = "auto",
+) -> Path:
+    """The models of many alphas.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
+    alphas : int, array-like or "sizes", default=101
+        How many alphas, between one that keeps no variable and one that keeps all (of more columns
+        than rows: half as many as there are rows, here and in "sizes"); the alphas
+        themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
+        "sizes" for one model of every size that some alpha gives (``n_nonzero`` of `SparseStep`
+        looks for a single one, however large).
+    fit_intercept, standardize, penalty_factor
+        As in `SparseStep`.
+    gamma_0, gamma_stop, gamma_step, t_max, epsilon, polish, solver
+        As in `SparseStep`.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsestep import sparsestep_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 4))
+    >>> y = X @ [2.0, 0.0, -1.0, 0.0] + rng.standard_normal(100)
+    >>> path = sparsestep_path(X, y, alphas=[0.1, 10.0, 1000.0])
+    >>> path.alphas, path.n_nonzero
+    (array([1.e+03, 1.e+01, 1.e-01]), array([0, 2, 4]))
+    """
+    model = SparseStep(
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        penalty_factor=penalty_factor,
+        gamma_0=gamma_0,
+        gamma_stop=gamma_stop,
+        gamma_step=gamma_step,
+        t_max=t_max,
+        epsilon=epsilon,
+        polish=polish,
+        solver=solver,
+    )
+    rows = None
+    if isinstance(X, Moments):
+        if y is not None or sample_weight is not None:
+            raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
+        model._adopt(X)
+        moments = X
+    elif is_dask(X):
+        summed = dask_moments(X, y, sample_weight)
+        assert isinstance(summed, Moments)  # not of folds
+        model._adopt(summed)
+        moments = summed
+    else:
+        X, y, weight = model._validated(X, y, sample_weight)
+        moments = Moments.from_data(X, y, weight, feature_names=model._names())
+        rows = Table(X, y, weight, None)
+    if not model._flat_y and np.size(moments.mean_y) > 1:
+        raise ValueError(
+            f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
+        )
+    wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
+    settings = model._settings()
+    with _underflow_ignored():
+        fits, missing = fit_path(moments, wanted, settings)
+        path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
+        path, error = path._refined(rows, 0, moments, settings)
+        fullest = path.coefs[:, np.argmax(path.n_nonzero)]
+        known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
+    error = known.error if error is None else error
+    known.warn(error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
+    return path

@@ -1,0 +1,481 @@
+"""Fits, and the choice among them: the model of each target in plain numbers.
+
+What stands here needs no scikit-learn. The estimators show the numbers as attributes, and model
+files hold them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsestep.estimators.path import Path, alphas_of, fit_path
+from sparsestep.inference.fingerprint import Fingerprint
+from sparsestep.inference.intervals import standard_errors, t_interval
+from sparsestep.inference.notes import (
+    AtTheEnd,
+    Determined,
+    FarRows,
+    LostDigits,
+    Note,
+    beyond_the_end,
+    notes_of,
+)
+from sparsestep.inference.summary import Summary
+from sparsestep.moments.moments import Moments, leave_one_out
+from sparsestep.moments.table import Table
+from sparsestep.selection.grid import fit_size
+from sparsestep.selection.selection import least_criterion, validation_errors
+from sparsestep.solvers.collinearity import collinearity
+from sparsestep.solvers.fitting import Fits, Settings, fit_alphas
+from sparsestep.solvers.refinement import refine
+from sparsestep.words import cross_validation, quoted, variables
+
+__all__ = [
+    "GIVEN_FOLDS",
+    "CVResult",
+    "Fitted",
+    "Splits",
+    "TargetModel",
+    "by_alpha",
+    "by_criterion",
+    "by_folds",
+    "by_size",
+    "by_validation",
+    "without_each",
+]
+
+Array = NDArray[np.float64]
+# What made the splits where only the moments of each fold are known.
+GIVEN_FOLDS = "the moments of each fold, given"
+# Residuals whose squares are this share of the target's own are rounding.
+_ROUNDING = 1e-10
+# Coefficients, intercept and alpha.
+Point = tuple[Array, float, float]
+
+
+@dataclass(frozen=True)
+class Splits:
+    """How rows were split into those to fit to and those to test on.
+
+    Attributes
+    ----------
+    scheme : str
+        In words, such as "10-fold cross-validation, 3 times".
+    splitter : str, or None
+        What made the splits, if not the order of the rows alone (or a seed).
+    """
+
+    scheme: str
+    splitter: str | None = None
+
+
+@dataclass(frozen=True)
+class CVResult:
+    """Cross-validation errors of all alphas of a path.
+
+    Attributes
+    ----------
+    mse : ndarray of shape (n_alphas, n_folds)
+    mean, se : ndarrays of shape (n_alphas,)
+        Of a single fold there is no standard error: NaN.
+    alpha_min, alpha_1se : float
+        The alphas of the two rules; of a single fold they are the same.
+    of_choice : float
+        The error of the first rule, its choice of alpha included; of a single fold NaN.
+    splits : Splits
+    """
+
+    mse: Array
+    mean: Array
+    se: Array
+    alpha_min: float
+    alpha_1se: float
+    of_choice: float
+    splits: Splits
+
+
+@dataclass(frozen=True)
+class TargetModel:
+    """The model of one target.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (m,)
+    intercept, alpha : float
+    how : str
+        How alpha was chosen, in words.
+    facts : dict of str to str
+        Lines of the summary on that choice.
+    standard_error : ndarray of shape (m,)
+        NaN for a variable that is not kept.
+    free : float
+        Degrees of freedom.
+    r2 : float
+        About zero if there is no intercept.
+    path : Path, or None
+    index : int, or None
+        Of alpha on the path.
+    cv : CVResult, or None
+    criterion : ndarray of shape (n_alphas,), or None
+    """
+
+    coef: Array
+    intercept: float
+    alpha: float
+    how: str
+    facts: dict[str, str]
+    standard_error: Array
+    free: float
+    r2: float
+    path: Path | None = None
+    index: int | None = None
+    cv: CVResult | None = None
+    criterion: Array | None = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The models of all targets, what to remember of their data, and what to know of both.
+
+    Attributes
+    ----------
+    targets : tuple of TargetModel
+    target_names : tuple of str
+    fingerprint : Fingerprint
+    n_iter : int
+    fit_intercept : bool
+    notes : tuple of Note
+    one_hot : dict of str to (list of str, list of str)
+        Columns of text behind the features: their categories, and the names of the features that
+        are indicators of the last of these.
+    """
+
+    targets: tuple[TargetModel, ...]
+    target_names: tuple[str, ...]
+    fingerprint: Fingerprint
+    n_iter: int
+    fit_intercept: bool
+    notes: tuple[Note, ...]
+    one_hot: dict[str, tuple[list[str], list[str]]]
+
+    def far_rows(self, X: Any, names: Sequence[str]) -> FarRows:
+        """How many rows are far outside those fitted, in a column that a model keeps."""
+        known = self.fingerprint
+        columns = np.flatnonzero(~np.isnan(known.reach))
+        far = FarRows(
+            known.mean_x[columns],
+            known.deviation_x[columns],
+            known.reach[columns],
+            [names[int(j)] for j in columns],
+        )
+        far.add((X.tocsr() if sp.issparse(X) else X)[:, columns])
+        return far
+
+    def target_index(self, target: int | str) -> int:
+        """Which target a number or a name stands for."""
+        count = len(self.targets)
+        if isinstance(target, str):
+            if self.target_names.count(target) == 1:
+                return self.target_names.index(target)
+            known = quoted(self.target_names, 5)
+            raise ValueError(f"target {target!r} is not the name of one of {known}.")
+        if isinstance(target, bool) or not isinstance(target, int | np.integer):
+            raise ValueError(f"target must be the number or name of a target; got {target!r}.")
+        if not 0 <= target < count:
+            raise ValueError(f"target must lie between 0 and {count - 1}; got {target!r}.")
+        return int(target)
+
+    def summary(self, names: Sequence[str], *, level: float, target: int | str) -> Summary:
+        """The model of one target as a table; the columns have these names."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        which = self.target_index(target)
+        model = self.targets[which]
+        kept = np.flatnonzero(model.coef)
+        with np.errstate(over="ignore"):
+            low, high = t_interval(model.coef, model.standard_error, model.free, level)
+            effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
+        kept = kept[np.argsort(-effect, kind="stable")]
+        r2 = "R2" if self.fit_intercept else "R2 about zero"
+        n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
+        rows = f"{n} rows" + (f" of weight {weight:.9g} in all" if weight != n else "")
+        facts = {
+            **({"target": self._called(which)} if len(self.targets) > 1 else {}),
+            "variables kept": f"{len(kept)} of {len(model.coef)}",
+            "alpha": f"{model.alpha:.5g} ({model.how})",
+            **model.facts,
+            r2: f"{model.r2:z.4f} on {rows}",
+            "intercept": f"{model.intercept:.5g}",
+        }
+        if len(kept) and model.free <= 0:
+            facts["no std. errors"] = (
+                f"{rows} are too few for {variables(len(kept))}; a weight of k counts as k rows"
+            )
+        return Summary(
+            facts,
+            [names[int(j)] for j in kept],
+            model.coef[kept],
+            model.standard_error[kept],
+            low[kept],
+            high[kept],
+            level,
+            [
+                note.text(names, self.target_names)
+                for note in self.notes
+                if getattr(note, "target", which) == which
+            ],
+        )
+
+    def _called(self, which: int) -> str:
+        """The name of one of several targets, and that there are others."""
+        return f"{self.target_names[which]} ({which + 1} of {len(self.targets)}; target= chooses)"
+
+
+def by_alpha(
+    moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
+) -> Fitted:
+    """The model of one alpha, given as the only one of an array.
+
+    Here and below the last digits come from the rows of `moments`, if these are given.
+    """
+    fits = fit_alphas([moments], alpha, settings)[0]
+    found = _Found(moments, settings, rows)
+    for t in range(np.size(moments.mean_y)):
+        found.add(t, _point(fits, t, 0), "given")
+    return found.fitted(fits.n_iter)
+
+
+def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
+    """The best-fitting model found with exactly so many variables."""
+    if size > moments.n_features:
+        raise ValueError(
+            f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
+        )
+    # After the swaps the model is least squares, as after polishing.
+    found, n_iter = _Found(moments, replace(settings, polish="swap"), rows), 0
+    for t in range(np.size(moments.mean_y)):
+        fits = fit_size(moments.target(t), size, settings)
+        nearest = int(fits.n_nonzero[0, 0])
+        if nearest != size:
+            names = _target_names(moments)
+            of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
+            raise ValueError(
+                f"No model of exactly n_nonzero={variables(size)}{of_target} was found; "
+                f"the nearest has {nearest}{_why(moments.target(t), size, fits, settings)}: change "
+                "n_nonzero."
+            )
+        found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
+        n_iter = max(n_iter, fits.n_iter)
+    return found.fitted(n_iter)
+
+
+def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
+    """Why no model has so many variables, as far as that is known."""
+    factor = settings.penalty_factor
+    always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
+    if always > size:
+        return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
+    found = int(nearest.n_nonzero[0, 0])
+    if found > size:
+        return ""
+    if moments.rss(nearest.coefs[0, 0], nearest.intercepts[0, 0]) <= _ROUNDING * moments.yty:
+        return ", which explain the target fully" if found else ", as the target is constant"
+    if not settings.fit_intercept:
+        return ""  # Moments are about means, which may hide a dimension.
+    length = np.sqrt(np.where(moments.diag > 0, moments.diag, 1.0))
+    X = moments.rows[0] if moments.is_thin else moments.xtx / length[:, np.newaxis]
+    rank = int(np.linalg.matrix_rank(X / length, tol=_ROUNDING))
+    return f", as no more than {rank} columns are independent" if rank < size else ""
+
+
+def by_folds(
+    folds: Sequence[Moments],
+    alphas: int | Array,
+    rule: str,
+    settings: Settings,
+    splitter: str | None = None,
+) -> Fitted:
+    """The model that cross-validation over the folds chooses."""
+    whole, train = without_each(folds)
+    splits = Splits(cross_validation(len(folds)), splitter)
+    return by_validation(whole, train, folds, splits, alphas, rule, settings)
+
+
+def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
+    """The moments of all folds together, and of all but each."""
+    if len(folds) < 2:
+        raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
+    return Moments.merge(folds), leave_one_out(folds)
+
+
+def by_validation(
+    whole: Moments,
+    train: Sequence[Moments],
+    valid: Sequence[Moments],
+    splits: Splits,
+    alphas: int | Array,
+    rule: str,
+    settings: Settings,
+    say: Callable[[str], None] = lambda message: None,
+    rows: Table | None = None,
+) -> Fitted:
+    """The model of the alpha that fits to each of `train` do best with on what they left out."""
+    if rule not in ("min", "1se"):
+        raise ValueError(f"rule must be 'min' or '1se'; got {rule!r}.")
+    if rule == "1se" and len(valid) == 1:
+        raise ValueError(
+            "rule='1se' needs at least two splits, as the error on a single one has no standard "
+            "error; use rule='min' or more splits."
+        )
+    for k, fold in enumerate(valid):
+        if fold.weight_sum <= 0:
+            raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
+    grid = alphas_of(whole, alphas, settings)
+    for tried in np.atleast_2d(grid):
+        say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
+    fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
+    found = _Found(whole, settings, rows)
+    for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
+        path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)
+        best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
+        index = best if rule == "min" else sparse
+        mean, se = errors.mean, errors.se
+        ends = float(path.alphas[best]), float(path.alphas[sparse])
+        cv = CVResult(errors.mse, mean, se, *ends, errors.of_choice(), splits)
+        how, error = f"{splits.scheme}, {rule}", f"{mean[index]:.5g} +- {se[index]:.4g}"
+        if len(valid) == 1:
+            how, error = splits.scheme, f"{mean[index]:.5g} without the choice of alpha"
+        elif rule == "min":
+            error += f"; {cv.of_choice:.5g} with the choice of alpha"
+        point = _point(fits, t, index)
+        found.at_the_end(t, path, index, automatic=isinstance(alphas, int))
+        found.add(t, point, how, {"CV error": error}, path, index, cv=cv)
+        say(f"alpha {point[2]:.5g} keeps {variables(int(np.count_nonzero(point[0])))}")
+    return found.fitted(fits.n_iter)
+
+
+def by_criterion(
+    moments: Moments,
+    alphas: int | Array,
+    criterion: str,
+    settings: Settings,
+    rows: Table | None = None,
+) -> Fitted:
+    """The model of the smallest information criterion."""
+    fits, _ = fit_path(moments, alphas, settings)
+    found = _Found(moments, settings, rows)
+    for t in range(np.size(moments.mean_y)):
+        path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
+        values = path.criterion(criterion)
+        index = least_criterion(values)
+        name = criterion.upper()
+        facts = {name: f"{values[index]:.1f}"}
+        found.at_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
+        found.add(t, _point(fits, t, index), name, facts, path, index, criterion=values)
+    return found.fitted(fits.n_iter)
+
+
+def _point(fits: Fits, target: int, index: int) -> Point:
+    """Coefficients, intercept and alpha of one fit."""
+    return (
+        fits.coefs[target, index],
+        float(fits.intercepts[target, index]),
+        float(fits.alphas[target, index]),
+    )
+
+
+class _Found:
+    """The models of each target, one after the other, and what there is to note of them."""
+
+    def __init__(self, moments: Moments, settings: Settings, rows: Table | None) -> None:
+        self._moments, self._settings, self._rows = moments, settings, rows
+        self._models: list[TargetModel] = []
+        self._notes: list[Note] = []
+
+    def at_the_end(
+        self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
+    ) -> None:
+        """Note if the choice is at an end of the alphas and may want to go further."""
+        m, n = len(path.coefs), self._moments.n_samples
+        beyond = beyond_the_end(path.n_nonzero, m, index, n, automatic=automatic)
+        if beyond:
+            ever_more = criterion if beyond == "smaller" and m > n else None
+            self._notes.append(AtTheEnd(target, beyond, ever_more, n))
+
+    def add(
+        self,
+        target: int,
+        point: Point,
+        how: str,
+        facts: dict[str, str] | None = None,
+        path: Path | None = None,
+        index: int | None = None,
+        *,
+        cv: CVResult | None = None,
+        criterion: Array | None = None,
+    ) -> None:
+        """The model of one target, with its standard errors and R2."""
+        settings, rows = self._settings, self._rows
+        coef, intercept, alpha = point
+        one = self._moments.target(target)
+        known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
+        error, advice = known.error, "drop some of them, or fit the rows in memory."
+        if rows is not None:
+            coef, intercept, error = refine(rows, target, one, point, known, settings)
+            advice = "drop some of them, or combine them."
+        # Four calls from here to whoever called `fit`.
+        lost = known.warn(error, advice, stacklevel=5)
+        if lost is not None:
+            self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
+        errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
+        total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
+        rss = float(one.rss(coef, intercept))
+        r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
+        # As many variables as rows determine any target.
+        kept = np.flatnonzero(coef).tolist()
+        if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
+            self._notes.append(Determined(target, kept))
+        self._models.append(
+            TargetModel(
+                *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),
+                criterion,
+            )
+        )
+
+    def fitted(self, n_iter: int) -> Fitted:
+        """All models, the fingerprint of their data, and the notes on both."""
+        moments = self._moments
+        kept = [np.flatnonzero(model.coef) for model in self._models]
+        of_any = np.unique(np.concatenate(kept))
+        fingerprint = Fingerprint.of(moments, of_any, self._rows)
+        names = moments.feature_names or ()
+        return Fitted(
+            tuple(self._models),
+            _target_names(moments),
+            fingerprint,
+            n_iter,
+            self._settings.fit_intercept,
+            (*self._notes, *notes_of(fingerprint, kept, names)),
+            _one_hot(moments),
+        )
+
+
+def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
+    """Columns of text behind the features."""
+    if not moments.categories:
+        return {}
+    from sparsestep.sources.one_hot import indicators
+
+    return {
+        name: (list(known), indicators(name, known)) for name, known in moments.categories.items()
+    }
+
+
+def _target_names(moments: Moments) -> tuple[str, ...]:
+    """What the targets are called; made up if that is not known."""
+    count = np.size(moments.mean_y)
+    return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))

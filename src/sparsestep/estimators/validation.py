@@ -1,0 +1,362 @@
+"""Parameters and input of estimators and paths, checked: one clear sentence for what is wrong."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.moments.table import unmasked
+from sparsestep.words import quoted, repeated
+
+__all__ = [
+    "alpha_values",
+    "alphas_wanted",
+    "as_table",
+    "clearer",
+    "interval_level",
+    "new_rows",
+    "one_alpha",
+    "other_columns",
+    "penalty_factors",
+    "require_columns",
+    "require_no_dates",
+    "weights",
+    "whole_number",
+]
+
+Array = NDArray[np.float64]
+
+# Smaller factors are as good as 0, larger ones as good as infinity.
+_LEAST_FACTOR, _MOST_FACTOR = 1e-30, 1e30
+
+
+def as_table(X: Any) -> tuple[Any, list[str] | None]:
+    """X as scikit-learn takes it, and the names of the columns of polars and pyarrow tables.
+
+    How well scikit-learn knows these two depends on its version, so they are read here.
+    """
+    library, kind = type(X).__module__.split(".")[0], type(X).__name__
+    if library == "polars" and kind == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame; call its collect() first.")
+    if library == "pyspark":
+        raise TypeError(
+            "X is a Spark frame; read_moments(frame, target) sums it where it is, for fit_moments."
+        )
+    require_columns(X, "X")
+    if library == "polars" and kind == "DataFrame":
+        return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
+    if library == "pyarrow" and kind in ("Table", "RecordBatch"):
+        return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
+    return unmasked(X, "X"), None
+
+
+def require_columns(table: Any, what: str) -> None:
+    """Refuse frames without columns, or with two of one name; what has no names may pass."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    if names is None:
+        return
+    if not len(names):
+        raise ValueError(f"{what} has no columns; give at least one.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} has more than one column {repeated(names)!r}; rename one.")
+
+
+def _numbers(names: Any, columns: Any, n: int) -> Array:
+    """The columns as one array of doubles; what is missing becomes NaN."""
+    table = np.empty((n, len(columns)), order="F")
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        values = np.asarray(column.to_numpy())
+        # Booleans with gaps and decimals come as objects, and so do texts and dates.
+        plain = values.dtype.kind in "fiub" or (
+            values.dtype == object
+            and all(v is None or isinstance(v, bool | Decimal) for v in values)
+        )
+        if not plain:
+            kind = getattr(column, "dtype", getattr(column, "type", None))
+            raise ValueError(_not_numbers(name, kind, values))
+        table[:, j] = values
+    return table
+
+
+def _not_numbers(name: Any, kind: Any, values: Iterable[Any] = ()) -> str:
+    """The sentence for a column that does not hold numbers, or does so but for a few texts."""
+    present = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
+    strays = [(row, value) for row, value in present if not _is_number(value)]
+    if strays and isinstance(strays[0][1], str) and 2 * len(strays) < len(present):
+        row, text = strays[0]
+        return (
+            f"Column {name!r} of X holds {text!r} in row {row}, while {len(present) - len(strays)} "
+            f"of its {len(present)} values read as numbers; correct it, or leave the column out."
+        )
+    return (
+        f"Column {name!r} of X has type {kind} and could not be read as numbers; "
+        "encode it or leave it out."
+    )
+
+
+def other_columns(names: Sequence[str], fitted: Sequence[str]) -> str:
+    """The sentence for columns that are not those of the fit, of bounded length."""
+    seen, there = set(fitted), set(names)
+    missing = [name for name in fitted if name not in there]
+    new = [name for name in names if name not in seen]
+    if not missing and not new:
+        return "The columns of X are not in the order of those that the model was fitted to."
+    parts = []
+    if missing:
+        parts.append(f"lacks {quoted(missing, 3, 'more columns')}, which the model was fitted to")
+    if new:
+        parts.append(f"has {quoted(new, 3, 'more columns')}, which it was not fitted to")
+    return f"X {' and '.join(parts)}; give the columns of the fit, in the same order."
+
+
+def new_rows(X: Any, m: int, fitted: Sequence[str] | None) -> Any:
+    """X checked against the number of columns of a fit, and their names if both have any."""
+    from sklearn.utils import check_array
+
+    table, names = as_table(X)
+    require_no_dates(table)
+    try:
+        rows = check_array(table, accept_sparse="csr", dtype=(np.float64, np.float32))
+    except (TypeError, ValueError) as error:
+        raise clearer(error, table, None, names) from error
+    if names is None and hasattr(table, "columns"):
+        names = [str(name) for name in table.columns]
+    if names is not None and fitted is not None and names != list(fitted):
+        raise ValueError(other_columns(names, fitted))
+    if rows.shape[1] != m:
+        raise ValueError(f"X has {rows.shape[1]} columns, but the fit was to {m}.")
+    return rows
+
+
+def require_no_dates(X: Any) -> None:
+    """Refuse dates, which NumPy would quietly turn into days or nanoseconds since 1970."""
+    if hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        for name, kind in zip(X.columns, X.dtypes, strict=True):
+            if getattr(kind, "kind", "") in ("m", "M"):
+                raise ValueError(_not_numbers(name, kind))
+    elif getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError(f"X has type {X.dtype}; turn dates into numbers first.")
+
+
+def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
+    """The same error naming the column and the row, where they can be found."""
+    words = str(error)
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        names = X.columns
+        for name, column in X.items():
+            if not _is_numeric(column):
+                return ValueError(_not_numbers(name, column.dtype, column))
+    if words.startswith("Complex data"):
+        what, kind = (
+            ("X", np.asarray(X).dtype) if np.iscomplexobj(X) else ("y", np.asarray(y).dtype)
+        )
+        return ValueError(f"{words.splitlines()[0]}: {what} has type {kind}; give real numbers.")
+    if words.startswith("Expected 2D array, got 1D array"):
+        return ValueError(
+            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) if it is "
+            "one column, X.reshape(1, -1) if it is one row."
+        )
+    if words.startswith(("could not convert string", "float() argument")):
+        words = words.replace("np.str_(", "").replace("')", "'")
+        what = "y is not numbers" if _is_numeric(X) else "X is not a table of numbers"
+        return type(error)(f"{what}: {words}.")
+    if words.startswith("Input y contains"):
+        return _with_place(error, y, "y", getattr(y, "columns", None))
+    if words.startswith(("Input X contains", "Input contains")):
+        return _with_place(error, X, "X", names)
+    return error
+
+
+def _is_numeric(X: Any) -> bool:
+    """Whether the values can be read as numbers."""
+    try:
+        _floats(X)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or one of pandas' marks, none of which equals itself."""
+    same = value == value
+    return value is None or not isinstance(same, bool | np.bool_) or not same
+
+
+def _is_number(value: Any) -> bool:
+    """Whether one value can be read as a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _floats(values: Any) -> Array:
+    """The values as numbers; pandas' own mark of a missing one becomes NaN."""
+    if hasattr(values, "to_numpy") and hasattr(values, "isna"):
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _with_place(error: Exception, values: Any, what: str, names: Any) -> Exception:
+    """The error for a value that is not finite, with its row and column."""
+    if hasattr(values, "tocoo"):
+        entries = values.tocoo()
+        bad = np.flatnonzero(~np.isfinite(entries.data))
+        first = bad[np.lexsort((entries.col[bad], entries.row[bad]))[:1]]
+        places = np.column_stack([entries.row[first], entries.col[first]])
+        found = entries.data[first]
+    else:
+        array = _floats(values)
+        places = np.argwhere(~np.isfinite(array))[:1]
+        found = array[tuple(places.T)]
+    if not len(places) or places.shape[1] > 2:
+        return error
+    row, *column = (int(index) for index in places[0])
+    where = f"row {row}"
+    if column and (what == "X" or values.shape[1] > 1):
+        name = f"column {column[0]}"
+        if names is not None:
+            name = f"column {names[column[0]]!r}"
+        where += f" of {name}"
+    word = "NaN" if np.isnan(found[0]) else "infinity"
+    return ValueError(
+        f"Input {what} contains {word}, first in {where}; remove such rows or fill them in."
+    )
+
+
+def weights(sample_weight: Any, X: Any) -> Array | None:
+    """Weights as an array; the moments check their values."""
+    if sample_weight is None:
+        return None
+    values = _real_numbers(unmasked(sample_weight, "sample_weight"))
+    if values is None:
+        raise ValueError("sample_weight must be numbers, one for each row of X.")
+    if not values.ndim:
+        return np.full(X.shape[0], values)
+    if values.shape != (X.shape[0],):
+        raise ValueError(f"sample_weight has shape {values.shape} but X has {X.shape[0]} rows.")
+    if not values.any():
+        raise ValueError("All values of sample_weight are zero, so there are no rows.")
+    if np.count_nonzero(values) < 2:
+        raise ValueError(
+            "Only one value of sample_weight is not zero; a fit needs at least 2 rows."
+        )
+    return values
+
+
+def _real_numbers(values: Any) -> Array | None:
+    """Numbers and booleans as doubles; None for all else that NumPy would turn into numbers."""
+    try:
+        array = np.asarray(values)
+        numbers = array.dtype.kind in "fiub" or (
+            array.dtype == object
+            # NumPy counts durations among the integers, and its booleans not.
+            and all(isinstance(v, Real | Decimal | np.bool_) for v in array.flat)
+            and not any(isinstance(v, np.timedelta64) for v in array.flat)
+        )
+        return array.astype(np.float64) if numbers else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> Array | None:
+    """Multipliers of alpha in the order of the columns, checked; given so, or by name."""
+    if given is None:
+        return None
+    named = _is_named(given)
+    ordered = _in_order(given, names) if named else given
+    factor = _real_numbers(unmasked(ordered, "penalty_factor"))
+    if factor is None:
+        raise ValueError(f"penalty_factor must be numbers; got {given!r}.")
+    if factor.shape != (m,):
+        raise ValueError(
+            f"penalty_factor must have one number for each of the {m} columns; "
+            f"its shape is {factor.shape}."
+        )
+    usual = (factor >= _LEAST_FACTOR) & (factor <= _MOST_FACTOR)
+    wrong = np.flatnonzero(~(usual | (factor == 0) | (factor == np.inf)))
+    if len(wrong):
+        which = names[wrong[0]] if named and names is not None else int(wrong[0])
+        raise ValueError(
+            f"penalty_factor[{which!r}] is {factor[wrong[0]]}; it must be 0, inf, or between "
+            f"{_LEAST_FACTOR:g} and {_MOST_FACTOR:g}."
+        )
+    return factor
+
+
+def _is_named(given: Any) -> bool:
+    """Whether factors come by name: in a mapping, or a series of pandas with labels of text."""
+    if isinstance(given, Mapping):
+        return True
+    series = hasattr(given, "iloc") and hasattr(given, "index") and not hasattr(given, "columns")
+    return series and any(isinstance(label, str) for label in given.index)
+
+
+def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
+    """Named factors in the order of the columns; 1 for those that a mapping leaves out."""
+    if names is None:
+        raise ValueError(
+            "penalty_factor names columns, but those of X have no names; give a number for each "
+            "column, in their order."
+        )
+    labels = list(given) if isinstance(given, Mapping) else list(given.index)
+    values = given.values() if isinstance(given, Mapping) else given
+    known, factors = set(names), dict(zip(labels, values, strict=True))
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        raise ValueError(
+            f"penalty_factor names {quoted(unknown, 3)}, but X has no such column; it has "
+            f"{quoted(names, 5)}."
+        )
+    if len(factors) < len(labels):
+        raise ValueError(f"penalty_factor names {repeated(labels)!r} twice; give one factor.")
+    missing = [name for name in names if name not in factors]
+    if missing and not isinstance(given, Mapping):
+        raise ValueError(
+            f"penalty_factor lacks {quoted(missing, 3)}; a series has a number for each column, "
+            "and a dict may leave out those at 1."
+        )
+    return [factors.get(name, 1.0) for name in names]
+
+
+def one_alpha(alpha: Any) -> Array:
+    """The parameter `alpha`, as the only one of an array."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise ValueError(f"alpha must be a number; got {alpha!r}.")
+    return alpha_values([alpha], "alpha")
+
+
+def alpha_values(alphas: Any, name: str) -> Array:
+    """Alphas as numbers, largest first, each once."""
+    values = _real_numbers(unmasked(alphas, name))
+    if values is None or values.ndim != 1 or not len(values):
+        raise ValueError(f"{name} must be how many to try, or a list of numbers; got {alphas!r}.")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise ValueError(f"{name} must be finite and not negative; got {values[wrong[0]]}.")
+    return np.unique(values)[::-1]
+
+
+def alphas_wanted(alphas: Any) -> int | Array:
+    """The parameter `alphas`: how many, or which."""
+    if isinstance(alphas, Integral):
+        return whole_number("alphas", alphas, least=2)
+    return alpha_values(alphas, "alphas")
+
+
+def interval_level(level: Any) -> float:
+    """The parameter `level` as a number."""
+    if isinstance(level, bool) or not isinstance(level, Real):
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    return float(level)
+
+
+def whole_number(name: str, value: Any, *, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    return int(value)

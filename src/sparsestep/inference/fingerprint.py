@@ -1,0 +1,217 @@
+"""What a fitted model remembers of its data: counts, means, deviations, collinear columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import BLOCK_BYTES, Table
+from sparsestep.solvers.equations import copies_among_rows, later_copies
+
+__all__ = ["COLLINEAR", "Fingerprint", "zero_one"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# From this correlation on it is nearly arbitrary which of two columns a sparse model keeps.
+COLLINEAR = 0.95
+# Of so many pairs the names are worth reading.
+_MOST_PAIRS = 20
+# Rows of the correlation matrix that are looked at together.
+_BLOCK = 512
+# Multiplications that a search among the rows of thin moments may take: seconds.
+_MOST_WORK = 2e10
+# Relative rounding of sums.
+_ROUNDING = 1e-9
+# A new value is far outside if it is so many times as far from the mean as any that was fitted.
+_FAR = 3.0
+# Fewer rows than these are in order by chance.
+_LEAST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The columns of a table, by their first two moments and what else is known of them.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows of non-zero weight.
+    weight_sum : float
+    mean_x, deviation_x : ndarrays of shape (m,)
+    mean_y, deviation_y : ndarrays of shape (n_targets,)
+    effective_rows : ndarray of shape (m,)
+        With s_i the share of row i in a column's sum of squares about its mean, ``1 / sum s_i^2``:
+        n over the kurtosis, and about k for an indicator of k rows. NaN if it is not known: of
+        columns that no model keeps, and of all but zeros and ones if there were no rows to see.
+    reach : ndarray of shape (m,)
+        Values this many deviations from the mean are far outside the rows fitted: three times as
+        far as any of these or, if there were no rows to see, ``sqrt(n - 1)``, which no value among
+        n can exceed. NaN if it is not known.
+    copies : tuple of int
+        Columns that are copies of earlier ones, but for a factor and a constant.
+    n_collinear : int, or None
+        Pairs of other columns whose correlation is at least `COLLINEAR` in size. None if thin
+        moments have so many columns that looking for them would take long.
+    collinear : tuple of (int, int, float)
+        The most correlated of them, at most 20: two columns and their correlation.
+    row_numbers : tuple of int
+        Columns of whole numbers that rise from row to row, or are those from one on in any order.
+    """
+
+    n_samples: int
+    weight_sum: float
+    mean_x: Array
+    deviation_x: Array
+    mean_y: Array
+    deviation_y: Array
+    effective_rows: Array
+    reach: Array
+    copies: tuple[int, ...]
+    n_collinear: int | None
+    collinear: tuple[tuple[int, int, float], ...]
+    row_numbers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, moments: Moments, kept: Index, table: Table | None) -> "Fingerprint":
+        """The fingerprint of the data behind moments: of its rows too, if these are given."""
+        copies = _copies(moments)
+        n_collinear, pairs = _nearly_collinear(moments, ~copies)
+        deviation = np.sqrt(moments.diag / moments.weight_sum)
+        varying = kept[deviation[kept] > 0]
+        effective_rows, reach = np.full((2, moments.n_features), np.nan)
+        with np.errstate(under="ignore"):
+            effective_rows[varying], reach[varying] = _weight_of_rows(
+                moments, varying, deviation[varying], table
+            )
+        return cls(
+            n_samples=moments.n_samples,
+            weight_sum=moments.weight_sum,
+            mean_x=np.array(moments.mean_x),
+            deviation_x=deviation,
+            mean_y=np.array(np.atleast_1d(moments.mean_y)),
+            deviation_y=np.sqrt(np.atleast_1d(moments.yty) / moments.weight_sum),
+            effective_rows=effective_rows,
+            reach=reach,
+            copies=tuple(np.flatnonzero(copies).tolist()),
+            n_collinear=n_collinear,
+            collinear=pairs,
+            row_numbers=_row_numbers(moments, table),
+        )
+
+    @property
+    def zero_one_targets(self) -> list[int]:
+        """The targets that hold nothing but zeros and ones."""
+        return np.flatnonzero(zero_one(self.mean_y, self.deviation_y)).tolist()
+
+
+def zero_one(mean: Array, deviation: Array) -> NDArray[np.bool_]:
+    """Whether columns are zeros and ones, both of them.
+
+    Of whole numbers no others have ``sum x (x - 1) = 0``; of other numbers it would be a miracle.
+    """
+    p = np.clip(mean, 0.0, 1.0)
+    variance = p * (1.0 - p)
+    away = np.abs(np.minimum(deviation, 1.0) ** 2 - variance)
+    return (variance > 0) & (away <= _ROUNDING * variance)
+
+
+def _weight_of_rows(
+    moments: Moments, columns: Index, deviation: Array, table: Table | None
+) -> tuple[Array, Array]:
+    """The effective rows and the reach of columns that vary."""
+    weighted = moments.weight_sum != moments.n_samples
+    unknown = np.full(len(columns), np.nan)
+    mean = moments.mean_x[columns]
+    if table is None and not moments.is_thin:
+        p = np.where(zero_one(mean, deviation), mean, np.nan)
+        if weighted:
+            return unknown, unknown
+        variance = p * (1.0 - p)
+        rows = moments.n_samples * variance / (p**3 + (1.0 - p) ** 3)
+        reach = _FAR * np.maximum(p, 1.0 - p) / np.sqrt(variance)
+        return rows, np.where(np.isnan(p), np.sqrt(moments.n_samples - 1.0), reach)
+    squares, largest = np.zeros(len(columns)), np.zeros(len(columns))
+    for z, w in _standardized(moments, columns, mean, deviation, table):
+        largest = np.maximum(largest, np.abs(z).max(axis=0, initial=0.0))
+        squares += np.sum((z**2 if w is None else z**2 * w[:, np.newaxis]) ** 2, axis=0)
+    # Rows of thin moments have been multiplied by the roots of their weights.
+    reach = unknown if table is None and weighted else _FAR * largest
+    return moments.weight_sum**2 / squares, reach
+
+
+def _standardized(
+    moments: Moments, columns: Index, mean: Array, deviation: Array, table: Table | None
+) -> Iterator[tuple[Array, Array | None]]:
+    """Blocks of rows of the columns in deviations from the mean, and their weights."""
+    if table is None:
+        yield moments.rows[0][:, columns] / deviation, None
+        return
+    step = max(BLOCK_BYTES // (8 * max(len(columns), 1)), 1)
+    for a in range(0, table.n, step):
+        X, _, w = table.block(a, a + step)
+        X = X[:, columns]
+        X = X.toarray() if sp.issparse(X) else X
+        yield (np.asarray(X, dtype=np.float64) - mean) / deviation, w
+
+
+def _row_numbers(moments: Moments, table: Table | None) -> tuple[int, ...]:
+    """Columns of whole numbers that rise from row to row, or are those from one on in any order."""
+    n = moments.n_samples
+    if n < _LEAST_ROWS or moments.weight_sum != n:
+        return ()
+    squares = n * (n**2 - 1) / 12
+    doubled = 2 * moments.mean_x - (n - 1)
+    found = np.abs(moments.diag - squares) <= _ROUNDING * squares
+    found &= np.abs(doubled - np.round(doubled)) <= _ROUNDING * n
+    if table is not None:
+        rising = np.flatnonzero(_rise(table.X[:_LEAST_ROWS]))
+        found[rising[[bool(_rise(table.X[:, [j]])[0]) for j in rising]]] = True
+    return tuple(np.flatnonzero(found).tolist())
+
+
+def _rise(X: Any) -> NDArray[np.bool_]:
+    """Whether the columns hold whole numbers, each larger than the one before."""
+    X = X.toarray() if sp.issparse(X) else X
+    return np.asarray((np.diff(X, axis=0) > 0).all(axis=0) & (np.floor(X) == X).all(axis=0))
+
+
+def _copies(moments: Moments) -> NDArray[np.bool_]:
+    """Columns that the engine takes for copies of earlier ones."""
+    if moments.is_thin:
+        return copies_among_rows(moments.rows[0], np.arange(moments.n_features))
+    return later_copies(moments.xtx)
+
+
+def _nearly_collinear(
+    moments: Moments, own: NDArray[np.bool_]
+) -> tuple[int | None, tuple[tuple[int, int, float], ...]]:
+    """How many pairs of these columns correlate by `COLLINEAR` or more, and the most correlated.
+
+    Constant columns correlate with nothing.
+    """
+    m = moments.n_features
+    if moments.is_thin and moments.n_samples * m**2 > _MOST_WORK:
+        return None, ()
+    rows = moments.rows[0] if moments.is_thin else None
+    length = np.sqrt(moments.diag)
+    inverse = np.divide(1.0, length, out=np.zeros_like(length), where=own & (length > 0))
+    count = 0
+    best: list[tuple[int, int, float]] = []
+    for low in range(0, m, _BLOCK):
+        block = slice(low, min(low + _BLOCK, m))
+        S = moments.xtx[block, low:] if rows is None else rows[:, block].T @ rows[:, low:]
+        # Scaled from one side at a time: the product of two lengths may overflow.
+        part = (S * inverse[block, np.newaxis]) * inverse[low:]
+        first, second = np.nonzero(np.triu(np.abs(part) >= COLLINEAR, 1))
+        count += len(first)
+        r = np.clip(part[first, second], -1.0, 1.0)
+        # Of pairs that are equal but for rounding the first.
+        order = np.lexsort((second, first, -np.round(np.abs(r), 10)))[:_MOST_PAIRS]
+        best += [(low + int(first[k]), low + int(second[k]), float(r[k])) for k in order]
+        best = sorted(best, key=lambda pair: (-round(abs(pair[2]), 10), pair[:2]))[:_MOST_PAIRS]
+    return count, tuple(best)

@@ -1,0 +1,383 @@
+"""What a reader of a model should know: one small record for each kind of note, and its words.
+
+The records are made once, with the fit; they are kept with the model and in its file. Summaries,
+the command line and the report all show `text`, which is given the names of columns and targets.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsestep.inference.fingerprint import COLLINEAR, Fingerprint
+from sparsestep.moments.table import BLOCK_BYTES
+from sparsestep.solvers.collinearity import lost_digits
+from sparsestep.words import quoted, rows_left_out
+
+__all__ = [
+    "NOTES",
+    "AtTheEnd",
+    "Determined",
+    "FarRows",
+    "FarRowsWarning",
+    "LostDigits",
+    "Note",
+    "RowsDropped",
+    "beyond_the_end",
+    "notes_of",
+]
+
+Array = NDArray[np.float64]
+Names = Sequence[str]
+
+# So many names are shown.
+_MOST = 5
+# A variable rests on few rows if on fewer than these, and on less than a tenth of all.
+_FEW = 5
+_NAMES_OF_ROWS = re.compile(
+    r"(?i:(.*[ _.])?id|unnamed: ?\d+|row[ _.]?(names?|numbers?|nr|no)?|index)|.*[a-z]I[Dd]"
+)
+
+
+@dataclass(frozen=True)
+class Note:
+    """One note. A field `columns` holds indices of columns, a field `target` that of a target."""
+
+    kind: ClassVar[str]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        raise NotImplementedError
+
+
+def _of(target: int, targets: Names) -> str:
+    """Which model is meant, if there are several."""
+    return f" of {targets[target]!r}" if len(targets) > 1 else ""
+
+
+def _some(columns: Sequence[int], names: Names) -> str:
+    """The names of the first of some columns."""
+    return quoted([names[j] for j in columns], _MOST)
+
+
+@dataclass(frozen=True)
+class LostDigits(Note):
+    """Columns kept that are nearly collinear have cost digits."""
+
+    kind = "lost digits"
+    target: int
+    condition_number: float
+    digits: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        advice = "keep fewer of them, or leave some out."
+        which = f"kept{_of(self.target, targets)}"
+        return lost_digits(self.condition_number, self.digits, advice, which)
+
+
+@dataclass(frozen=True)
+class AtTheEnd(Note):
+    """The alpha chosen is at the end of those tried."""
+
+    kind = "alpha at the end"
+    target: int
+    beyond: Literal["larger", "smaller"]
+    criterion: str | None  # that would keep ever more of more columns than rows
+    rows: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        of = _of(self.target, targets)
+        if self.criterion is None:
+            return (
+                f"The best model{of} is at the end of the alphas tried, so that a {self.beyond} "
+                "alpha may be better still."
+            )
+        instead = "cross-validation"
+        if self.criterion != "ebic":
+            instead = f"the extended BIC (ebic) or {instead}"
+        return (
+            f"{self.criterion.upper()} chose the model{of} at the end of the alphas tried, and "
+            f"would keep ever more of {len(names)} columns for {self.rows} rows; use {instead}."
+        )
+
+
+@dataclass(frozen=True)
+class NothingKept(Note):
+    """A model without variables."""
+
+    kind = "nothing kept"
+    target: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        of = _of(self.target, targets)
+        return f"No variable{of} is kept: the model predicts the same number for every row."
+
+
+@dataclass(frozen=True)
+class FewRows(Note):
+    """Variables kept whose sums of squares come from a few rows."""
+
+    kind = "few rows"
+    target: int
+    columns: list[int]
+    rows: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        each = [f"{names[j]!r} (about {k})" for j, k in zip(self.columns, self.rows, strict=True)]
+        shown = ", ".join(each[:_MOST])
+        shown += f" and {len(each) - _MOST} more" if len(each) > _MOST else ""
+        return (
+            f"Variables kept{_of(self.target, targets)} that rest on very few rows: {shown}; their "
+            "coefficients stand and fall with these rows."
+        )
+
+
+@dataclass(frozen=True)
+class Determined(Note):
+    """A target that the variables kept determine."""
+
+    kind = "target determined"
+    target: int
+    columns: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        one = len(self.columns) == 1
+        return (
+            f"The target{_of(self.target, targets)} is determined by what is kept (R2 is 1 but for "
+            f"rounding): {_some(self.columns, names)}. {'It' if one else 'One of them'} may be the "
+            "target in other units, or be known only once the target is; if so, leave it out."
+        )
+
+
+@dataclass(frozen=True)
+class ZeroOneTarget(Note):
+    """A target of zeros and ones."""
+
+    kind = "target of zeros and ones"
+    target: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return (
+            f"The target{_of(self.target, targets)} holds zeros and ones only. Predictions are "
+            "rough probabilities and may lie below 0 or above 1; logistic regression is made for "
+            "such a target."
+        )
+
+
+@dataclass(frozen=True)
+class Copies(Note):
+    """Columns that are copies of earlier ones, but for a factor and a constant."""
+
+    kind = "copies"
+    columns: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        one = len(self.columns) == 1
+        return (
+            f"{len(self.columns)} of {len(names)} columns {'is a copy' if one else 'are copies'} "
+            f"of {'another' if one else 'others'}, up to units: {_some(self.columns, names)}. Of "
+            "equal columns at most one is kept, and which one tells nothing."
+        )
+
+
+@dataclass(frozen=True)
+class Collinear(Note):
+    """Pairs of columns that are nearly collinear: how many, and one of them."""
+
+    kind = "collinear"
+    columns: list[int]
+    correlation: float
+    pairs: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        one = self.pairs == 1
+        both = " and ".join(repr(names[j]) for j in self.columns)
+        return (
+            f"{self.pairs} pair{'' if one else 's'} of columns {'is' if one else 'are'} nearly "
+            f"collinear (correlation of {COLLINEAR} or more in size"
+            f"{'' if one else '; one of them'}: {both}, {self.correlation:.4f}), and which of two "
+            "such columns is kept may change with a few rows."
+        )
+
+
+@dataclass(frozen=True)
+class Constant(Note):
+    """Columns that are constant."""
+
+    kind = "constant"
+    columns: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return f"Constant, and so of no use: {_some(self.columns, names)}."
+
+
+@dataclass(frozen=True)
+class RowNumbers(Note):
+    """Columns that seem to number or name the rows."""
+
+    kind = "row numbers"
+    columns: list[int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return (
+            f"Row numbers or identifiers by their name or values: {_some(self.columns, names)}; "
+            "leave them out, unless their order means something."
+        )
+
+
+@dataclass(frozen=True)
+class RowsDropped(Note):
+    """Rows left out for a missing value, and in how many of them each column had none."""
+
+    kind = "rows dropped"
+    rows: int
+    total: int
+    by: dict[str, int]
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return rows_left_out(self.rows, self.total, self.by)
+
+
+@dataclass(frozen=True)
+class Weights(Note):
+    """Weights that do not add up to about the number of rows."""
+
+    kind = "weights"
+    rows: int
+    total: float
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return (
+            f"The weights of the {self.rows} rows add up to {self.total:.5g}, and a weight of k "
+            "counts as k copies of a row; if weights are no counts, give w * n / w.sum() instead."
+        )
+
+
+NOTES: dict[str, type[Note]] = {kind.kind: kind for kind in Note.__subclasses__()}
+
+
+def notes_of(
+    fingerprint: Fingerprint, kept: Sequence[NDArray[np.intp]], names: Names
+) -> list[Note]:
+    """The notes on the data, and on the columns that the model of each target keeps."""
+    found: list[Note] = []
+    rests = fingerprint.effective_rows
+    few = rests < min(_FEW, fingerprint.n_samples / 10)
+    for t, columns in enumerate(kept):
+        on_few = [int(j) for j in columns if few[j]]
+        if not len(columns):
+            found.append(NothingKept(t))
+        if on_few:
+            found.append(FewRows(t, on_few, [max(round(float(rests[j])), 1) for j in on_few]))
+    found += [ZeroOneTarget(t) for t in fingerprint.zero_one_targets]
+    if fingerprint.copies:
+        found.append(Copies(list(fingerprint.copies)))
+    pairs, n_pairs = fingerprint.collinear, fingerprint.n_collinear or 0
+    of_kept = [pair for pair in pairs if np.isin(pair[:2], np.concatenate(kept)).any()]
+    # Of pairs beyond those listed it is not known.
+    if of_kept or n_pairs > len(pairs):
+        i, j, r = (of_kept or pairs)[0]
+        found.append(Collinear([i, j], r, n_pairs))
+    constant = np.flatnonzero(fingerprint.deviation_x == 0).tolist()
+    if constant:
+        found.append(Constant(constant))
+    numbering = {j for j, name in enumerate(names) if _NAMES_OF_ROWS.fullmatch(name)}
+    numbering.update(fingerprint.row_numbers)
+    if numbering.difference(constant):
+        found.append(RowNumbers(sorted(numbering.difference(constant))))
+    n, total = fingerprint.n_samples, fingerprint.weight_sum
+    if not n / 2 < total < 2 * n:
+        found.append(Weights(n, total))
+    return found
+
+
+def beyond_the_end(
+    n_nonzero: NDArray[np.intp], m: int, index: int, n_samples: int, *, automatic: bool
+) -> Literal["larger", "smaller"] | None:
+    """Where a better alpha may be, if the chosen one is at an end of a path with m columns.
+
+    The ends of an `automatic` grid are the null and the full model, and nothing is beyond them; but
+    with more columns than rows it ends at half as many variables as rows.
+    """
+    if len(n_nonzero) < 2:
+        return None
+    if index == 0 and n_nonzero[0] > 0 and not automatic:
+        return "larger"
+    if automatic and m <= n_samples:
+        return None
+    # Of alphas that keep the same variables the largest is chosen, and the others are no way on.
+    at_the_end = np.all(n_nonzero[index:] == n_nonzero[-1])
+    return "smaller" if at_the_end and 0 < n_nonzero[-1] < m else None
+
+
+# -- rows to predict -------------------------------------------------------------------------
+
+
+class FarRowsWarning(UserWarning):
+    """Rows to predict lie far outside those that a model was fitted to; `n_rows` of them."""
+
+    def __init__(self, message: str, n_rows: int) -> None:
+        super().__init__(message)
+        self.n_rows = n_rows
+
+
+class FarRows:
+    """Counts rows of which a value is far outside those fitted.
+
+    Parameters
+    ----------
+    mean, deviation, reach : ndarrays of shape (k,)
+        Of the columns to look at, as in `Fingerprint`.
+    names : sequence of str
+        Their names.
+    """
+
+    def __init__(self, mean: Array, deviation: Array, reach: Array, names: Names) -> None:
+        self._mean, self._deviation, self._reach, self._names = mean, deviation, reach, names
+        self._farthest = np.zeros(len(mean))
+        self.rows = self.n_rows = 0
+
+    def add(self, X: Any) -> None:
+        """Look at rows of these columns; a missing value is not far."""
+        step = max(BLOCK_BYTES // (8 * max(len(self._mean), 1)), 1)
+        for a in range(0, X.shape[0], step):
+            block = X[a : a + step]
+            block = block.toarray() if sp.issparse(block) else block
+            with np.errstate(all="ignore"):
+                away = np.abs(block - self._mean) / self._deviation
+            far = away > self._reach
+            self.rows += int(np.count_nonzero(far.any(axis=1)))
+            self._farthest = np.maximum(self._farthest, np.where(far, away, 0.0).max(axis=0))
+        self.n_rows += X.shape[0]
+
+    def text(self) -> str:
+        """What to know of these rows; empty if none is far."""
+        if not self.rows:
+            return ""
+        order = np.argsort(-self._farthest, kind="stable")
+        worst = [int(j) for j in order if self._farthest[j]]
+        others = [self._names[j] for j in worst[1:]]
+        also = f", and far in {quoted(others, _MOST)} too" if others else ""
+        one = self.rows == 1
+        return (
+            f"{self.rows} of {self.n_rows} rows {'lies' if one else 'lie'} far outside those that "
+            f"the model was fitted to (up to {self._farthest[worst[0]]:.3g} standard deviations "
+            f"from the mean in {self._names[worst[0]]!r}{also}); do not rely on "
+            f"{'its prediction' if one else 'their predictions'}."
+        )

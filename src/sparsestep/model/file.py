@@ -1,0 +1,576 @@
+"""A fitted model as a JSON file: written completely or not at all, checked when read.
+
+The file is a `model_document.Document`; that module is the schema. `save_model` writes one,
+`read_document` reads it as data, and `load_model` gives the estimator back. Reading executes
+nothing: the file names one of three estimators and holds numbers and texts.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.estimators.fitted import CVResult, Fitted, Splits, TargetModel
+from sparsestep.estimators.path import Path
+from sparsestep.inference.fingerprint import Fingerprint
+from sparsestep.inference.intervals import t_interval
+from sparsestep.inference.notes import NOTES, RowsDropped
+from sparsestep.model.document import (
+    FORMAT,
+    SCHEMA,
+    Choice,
+    Data,
+    Document,
+    Kind,
+    ModelFileError,
+    OneHot,
+    PathTable,
+    Target,
+    check,
+    sealed,
+)
+from sparsestep.whole_file import whole_file
+from sparsestep.words import made_up_names, model_within
+
+if TYPE_CHECKING:
+    from sparsestep.estimators.estimators import SparseStep, SparseStepCV, SparseStepIC
+
+__all__ = [
+    "ModelFileError",
+    "document_of",
+    "estimator_of",
+    "fitted_document",
+    "fitted_of",
+    "load_model",
+    "read_document",
+    "save_model",
+    "write_document",
+]
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+
+
+# -- writing ---------------------------------------------------------------------------------
+
+
+def save_model(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    target: str | Sequence[str] | None = None,
+    source: str | None = None,
+    weight: str | None = None,
+    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    rows_dropped: int = 0,
+    dropped_by: Mapping[str, int] | None = None,
+    seed: int | None = None,
+    model_path: Path | None = None,
+) -> None:
+    """Write a fitted model to a JSON file, complete or not at all.
+
+    Parameters
+    ----------
+    estimator : SparseStep, SparseStepCV or SparseStepIC
+        Fitted.
+    path : path-like
+        Exactly this name is used.
+    target : str or sequence of str, optional
+        Name of the target, or one for each. Otherwise those of the y that was fitted to; "y", or
+        "y0", "y1" and so on, if it had none.
+    source : str, optional
+        Where the data came from, for a reader of the file or the report.
+    weight : str, optional
+        Name of the column of weights.
+    one_hot : mapping of str to (categories, features), optional
+        Columns of text behind the features: all their categories, and the names of the features
+        that are indicators of the last of these. Otherwise those of the moments fitted to.
+    rows_dropped : int, default 0
+        Rows left out because a value was missing.
+    dropped_by : mapping of str to int, optional
+        In how many of them each column had no value.
+    seed : int, optional
+        Seed of the random folds.
+    model_path : Path, optional
+        The path of a `SparseStep` on the same data, which keeps none itself.
+
+    See Also
+    --------
+    load_model : The estimator back from the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from sparsestep import SparseStepIC, load_model, save_model
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> model = SparseStepIC().fit(X, X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.json")
+    ...     save_model(model, file, target="income")
+    ...     bool(np.all(load_model(file).predict(X) == model.predict(X)))
+    True
+    """
+    write_document(
+        document_of(
+            estimator,
+            target=target,
+            source=source,
+            weight=weight,
+            one_hot=one_hot,
+            rows_dropped=rows_dropped,
+            dropped_by=dropped_by,
+            seed=seed,
+            model_path=model_path,
+        ),
+        path,
+    )
+
+
+def write_document(document: Document, path: str | os.PathLike[str]) -> None:
+    """Write a document to a file of exactly this name, one top-level field on each line."""
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), allow_nan=False)}"
+        for key, value in document.items()
+    )
+    with whole_file(path, "model") as temporary, open(temporary, "w", encoding="ascii") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def document_of(
+    estimator: Any,
+    *,
+    target: str | Sequence[str] | None = None,
+    source: str | None = None,
+    weight: str | None = None,
+    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    rows_dropped: int = 0,
+    dropped_by: Mapping[str, int] | None = None,
+    seed: int | None = None,
+    model_path: Path | None = None,
+) -> Document:
+    """The document of a fitted estimator; parameters as in `save_model`."""
+    # A model in hand means that scikit-learn is imported already.
+    from sklearn.utils.validation import check_is_fitted
+
+    kind = type(estimator).__name__
+    if (
+        kind not in get_args(Kind)
+        or type(estimator).__module__ != "sparsestep.estimators.estimators"
+    ):
+        inside = model_within(estimator)
+        advice = f"; give {inside}, the model in it." if inside else "."
+        raise TypeError(f"Only models of sparsestep can be saved, not {kind}{advice}")
+    check_is_fitted(estimator)
+    return fitted_document(
+        estimator._fitted,
+        cast(Kind, kind),
+        # Factors by name become a list in the order of the columns, which needs no names to load.
+        {**estimator.get_params(deep=False), "penalty_factor": estimator._factors()},
+        estimator._names(),
+        flat=estimator._flat_y,
+        target=target,
+        source=source,
+        weight=weight,
+        one_hot=one_hot,
+        rows_dropped=rows_dropped,
+        dropped_by=dropped_by,
+        seed=seed,
+        model_path=model_path,
+    )
+
+
+def fitted_document(
+    fitted: Fitted,
+    kind: Kind,
+    parameters: Mapping[str, Any],
+    names: Sequence[str] | None,
+    *,
+    flat: bool = True,
+    target: str | Sequence[str] | None = None,
+    source: str | None = None,
+    weight: str | None = None,
+    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    rows_dropped: int = 0,
+    dropped_by: Mapping[str, int] | None = None,
+    seed: int | None = None,
+    model_path: Path | None = None,
+) -> Document:
+    """The document of models that an estimator of this kind and these parameters would have."""
+    fingerprint, notes = fitted.fingerprint, fitted.notes
+    if rows_dropped:
+        total = fingerprint.n_samples + rows_dropped
+        notes = (*notes, RowsDropped(rows_dropped, total, dict(dropped_by or {})))
+    features = list(names or made_up_names(len(fingerprint.mean_x)))
+    targets = _target_names(target, fitted)
+    table = fitted.targets[0].cv
+    # Of splits only their number can be written down.
+    splits = {} if table is None else {"cv": table.mse.shape[1]}
+    settings = {name: _plain(value) for name, value in {**parameters, **splits}.items()}
+    document: Document = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "version": version("sparsestep"),
+        "estimator": kind,
+        "settings": settings,
+        "question": {
+            "source": source,
+            "target": targets,
+            "features": features,
+            "named": names is not None,
+            "weight": weight,
+            "one_hot": [
+                OneHot(column=column, categories=list(categories), features=list(indicators))
+                for column, (categories, indicators) in (one_hot or fitted.one_hot).items()
+            ],
+            "rows": fingerprint.n_samples,
+            "rows_dropped": sum(note.rows for note in notes if isinstance(note, RowsDropped)),
+            "seed": seed,
+            "choice": _choice(kind, settings, table),
+        },
+        "data": _data(fingerprint),
+        "flat": flat,
+        "n_iter": fitted.n_iter,
+        "targets": [
+            _target(model, name, settings, model_path)
+            for model, name in zip(fitted.targets, targets, strict=True)
+        ],
+        "notes": [{"kind": note.kind, "facts": asdict(note)} for note in notes],
+        "checksum": "",
+    }
+    return sealed(document)
+
+
+def _target_names(given: str | Sequence[str] | None, fitted: Fitted) -> list[str]:
+    """One name for each target."""
+    if given is None:
+        return list(fitted.target_names)
+    names, count = [given] if isinstance(given, str) else list(given), len(fitted.targets)
+    if len(names) != count:
+        targets = "1 target" if count == 1 else f"{count} targets"
+        raise ValueError(f"The model has {targets}; target has {len(names)} names.")
+    return names
+
+
+def _plain(value: Any) -> Any:
+    """A parameter's value as JSON data; an infinite number as the text "inf"."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if hasattr(value, "split"):
+        return None
+    return ["inf" if np.isposinf(number) else float(number) for number in value]
+
+
+def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Choice:
+    """How alpha was chosen."""
+    choice = Choice(
+        by="alpha", folds=None, scheme=None, splitter=None, rule=None, criterion=None, size=None
+    )
+    if cv is not None:
+        choice |= {"scheme": cv.splits.scheme, "splitter": cv.splits.splitter}
+        return {**choice, "by": "cv", "folds": settings["cv"], "rule": settings["rule"]}
+    if kind == "SparseStepIC":
+        return {**choice, "by": "criterion", "criterion": settings["criterion"]}
+    if settings["n_nonzero"] is not None:
+        return {**choice, "by": "size", "size": settings["n_nonzero"]}
+    return choice
+
+
+def _data(fingerprint: Fingerprint) -> Data:
+    """The fingerprint as JSON data."""
+    return {
+        "rows": fingerprint.n_samples,
+        "weight_sum": fingerprint.weight_sum,
+        "mean": fingerprint.mean_x.tolist(),
+        "deviation": fingerprint.deviation_x.tolist(),
+        "target_mean": fingerprint.mean_y.tolist(),
+        "target_deviation": fingerprint.deviation_y.tolist(),
+        "effective_rows": _or_null(fingerprint.effective_rows),
+        "reach": _or_null(fingerprint.reach),
+        "copies": list(fingerprint.copies),
+        "n_collinear": fingerprint.n_collinear,
+        "collinear": [
+            {"first": i, "second": j, "correlation": r} for i, j, r in fingerprint.collinear
+        ],
+        "row_numbers": list(fingerprint.row_numbers),
+    }
+
+
+def _target(
+    model: TargetModel, name: str, settings: dict[str, Any], model_path: Path | None
+) -> Target:
+    """The model of one target as JSON data."""
+    kept = np.flatnonzero(model.coef)
+    low, high = t_interval(model.coef, model.standard_error, model.free, LEVEL)
+    path, cv = model.path or model_path, model.cv
+    return {
+        "name": name,
+        "alpha": model.alpha,
+        "index": None if path is None else _index(path, model),
+        "intercept": model.intercept,
+        "kept": kept.tolist(),
+        "coef": model.coef[kept].tolist(),
+        "standard_error": _or_null(model.standard_error[kept]),
+        "low": _or_null(low[kept]),
+        "high": _or_null(high[kept]),
+        "level": LEVEL,
+        "free": model.free,
+        "r2": _or_null([model.r2])[0],
+        "how": model.how,
+        "facts": dict(model.facts),
+        "path": None if path is None else _path_table(path),
+        "cv": None
+        if cv is None
+        else {
+            "mse": cv.mse.tolist(),
+            "mean": cv.mean.tolist(),
+            "se": _or_null(cv.se),
+            "alpha_min": cv.alpha_min,
+            "alpha_1se": cv.alpha_1se,
+            "of_choice": _or_null([cv.of_choice])[0],
+        },
+        "criterion": None
+        if model.criterion is None
+        else {"name": settings["criterion"], "values": model.criterion.tolist()},
+    }
+
+
+def _index(path: Path, model: TargetModel) -> int | None:
+    """Where on a path a model is, if it is: one of a given size may have other variables there."""
+    kept = (path.coefs != 0) == (model.coef != 0)[:, np.newaxis]
+    at = np.flatnonzero((path.alphas == model.alpha) & kept.all(axis=0))
+    return int(at[0]) if len(at) else None
+
+
+def _path_table(path: Path) -> PathTable:
+    """A path as JSON data."""
+    kept = [np.flatnonzero(column) for column in path.coefs.T]
+    return {
+        "alphas": path.alphas.tolist(),
+        "kept": [index.tolist() for index in kept],
+        "coefs": [column[index].tolist() for column, index in zip(path.coefs.T, kept, strict=True)],
+        "intercepts": path.intercepts.tolist(),
+        "n_nonzero": path.n_nonzero.tolist(),
+        "rss": path.rss.tolist(),
+        "missing_sizes": list(path.missing_sizes),
+        "by_size": path.by_size,
+    }
+
+
+def _or_null(values: Iterable[float]) -> list[float | None]:
+    """Numbers, null for NaN."""
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+def read_document(path: str | os.PathLike[str]) -> Document:
+    """What a model file holds, every field of it checked; nothing in it is executed.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Document
+        A dictionary as `model_document` describes it.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is something else, or was written by a newer version.
+    """
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        # A large table given by mistake should not be read to its end.
+        head = file.read(1024)
+        if not head.lstrip().startswith(b"{"):
+            raise ModelFileError(f"{name} is not a model file of sparsestep.")
+        text = head + file.read()
+    try:
+        value = json.loads(
+            text.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_repetition
+        )
+    except (ValueError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        raise ModelFileError(f"{name} is cut short or damaged: {reason}.") from error
+    return check(value, name)
+
+
+def _no_constant(text: str) -> Any:
+    """Refuse what Python reads as a number though JSON has no such thing."""
+    raise ValueError(f"it holds {text}, which is no JSON")
+
+
+def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless it has a field twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object in it has a field twice")
+    return found
+
+
+def load_model(path: str | os.PathLike[str]) -> "SparseStep | SparseStepCV | SparseStepIC":
+    """The fitted estimator that `save_model` wrote; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    SparseStep, SparseStepCV or SparseStepIC
+        It predicts, scores and summarizes as the one that was saved. A splitter given as ``cv`` has
+        become the number of its splits, and ``penalty_factor`` a list in the order of columns.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is something else, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from sparsestep import SparseStep, load_model, save_model
+    >>> X = np.random.default_rng(0).standard_normal((50, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(SparseStep(alpha=2.0).fit(X, X[:, 0]), f"{folder}/model.json")
+    ...     load_model(f"{folder}/model.json")
+    SparseStep(alpha=2.0)
+    """
+    return estimator_of(read_document(path))
+
+
+def estimator_of(document: Document) -> "SparseStep | SparseStepCV | SparseStepIC":
+    """The fitted estimator of a document."""
+    from sparsestep.estimators import estimators
+
+    settings = dict(document["settings"])
+    if settings["penalty_factor"] is not None:
+        settings["penalty_factor"] = [float(factor) for factor in settings["penalty_factor"]]
+    model: Any = getattr(estimators, document["estimator"])(**settings)
+    question = document["question"]
+    model._flat_y = document["flat"]
+    model.n_features_in_ = len(question["features"])
+    if question["named"]:
+        model.feature_names_in_ = np.array(question["features"], dtype=object)
+    model._show(fitted_of(document))
+    return cast("SparseStep | SparseStepCV | SparseStepIC", model)
+
+
+def fitted_of(document: Document) -> Fitted:
+    """The models of a document, in plain numbers."""
+    question, data = document["question"], document["data"]
+    m, names = len(question["features"]), tuple(question["features"]) if question["named"] else None
+    models = []
+    for target in document["targets"]:
+        cv, criterion, table = target["cv"], target["criterion"], target["path"]
+        path = None
+        # A path that was saved beside a model of one alpha is the document's, not the model's.
+        if table is not None and document["estimator"] != "SparseStep":
+            path = _path(table, m, names, float(data["weight_sum"]))
+        models.append(
+            TargetModel(
+                coef=_spread(target["kept"], target["coef"], m),
+                intercept=float(target["intercept"]),
+                alpha=float(target["alpha"]),
+                how=target["how"],
+                facts=dict(target["facts"]),
+                standard_error=_spread(target["kept"], target["standard_error"], m, fill=np.nan),
+                free=float(target["free"]),
+                r2=float(_numbers([target["r2"]])[0]),
+                path=path,
+                index=None if path is None else target["index"],
+                cv=None
+                if cv is None
+                else CVResult(
+                    _numbers(cv["mse"]),
+                    _numbers(cv["mean"]),
+                    _numbers(cv["se"]),
+                    float(cv["alpha_min"]),
+                    float(cv["alpha_1se"]),
+                    float(_numbers([cv["of_choice"]])[0]),
+                    Splits(str(question["choice"]["scheme"]), question["choice"]["splitter"]),
+                ),
+                criterion=None if criterion is None else _numbers(criterion["values"]),
+            )
+        )
+    return Fitted(
+        tuple(models),
+        tuple(question["target"]),
+        _fingerprint(data),
+        document["n_iter"],
+        document["settings"]["fit_intercept"],
+        tuple(NOTES[note["kind"]](**note["facts"]) for note in document["notes"]),
+        {
+            group["column"]: (group["categories"], group["features"])
+            for group in question["one_hot"]
+        },
+    )
+
+
+def _fingerprint(data: Data) -> Fingerprint:
+    """The fingerprint back from JSON data."""
+    return Fingerprint(
+        n_samples=data["rows"],
+        weight_sum=float(data["weight_sum"]),
+        mean_x=_numbers(data["mean"]),
+        deviation_x=_numbers(data["deviation"]),
+        mean_y=_numbers(data["target_mean"]),
+        deviation_y=_numbers(data["target_deviation"]),
+        effective_rows=_numbers(data["effective_rows"]),
+        reach=_numbers(data["reach"]),
+        copies=tuple(data["copies"]),
+        n_collinear=data["n_collinear"],
+        collinear=tuple(
+            (pair["first"], pair["second"], float(pair["correlation"]))
+            for pair in data["collinear"]
+        ),
+        row_numbers=tuple(data["row_numbers"]),
+    )
+
+
+def _path(table: PathTable, m: int, names: tuple[str, ...] | None, weight_sum: float) -> Path:
+    """The path back from JSON data."""
+    columns = [
+        _spread(kept, coefs, m) for kept, coefs in zip(table["kept"], table["coefs"], strict=True)
+    ]
+    return Path(
+        alphas=_numbers(table["alphas"]),
+        coefs=np.array(columns).T,
+        intercepts=_numbers(table["intercepts"]),
+        n_nonzero=np.array(table["n_nonzero"], dtype=np.intp),
+        rss=_numbers(table["rss"]),
+        n_samples=weight_sum,
+        feature_names=names,
+        missing_sizes=tuple(table["missing_sizes"]),
+        by_size=table["by_size"],
+    )
+
+
+def _numbers(values: Sequence[Any]) -> Array:
+    """Numbers as an array, NaN for null."""
+    return np.array(values, dtype=np.float64)
+
+
+def _spread(index: list[int], values: Sequence[Any], m: int, fill: float = 0.0) -> Array:
+    """An array of m numbers: the values at the indices, `fill` elsewhere."""
+    spread = np.full(m, fill)
+    spread[index] = _numbers(values)
+    return spread

@@ -1,0 +1,155 @@
+"""Predictions for the rows of any source, batch by batch, from nothing but the columns kept."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sparsestep.inference.notes import FarRows
+from sparsestep.model.document import Document
+from sparsestep.sources.blocks import BLOCK_BYTES
+from sparsestep.sources.checks import require_columns
+from sparsestep.sources.one_hot import Rows, encoded
+
+__all__ = ["MissingValueError", "Predictions"]
+
+
+class MissingValueError(ValueError):
+    """A row has no prediction, because a value of it is missing."""
+
+
+class Predictions:
+    """Batches of predictions, and of columns that are carried along.
+
+    Parameters
+    ----------
+    rows : Rows
+        An open source. Only the columns that the model kept, and those to carry along, are read.
+    document : Document
+        The model.
+    carried : sequence of str
+        Columns to carry along as they are.
+    missing_as_null : bool
+        Whether a missing value, or a category that the model does not know, gives a missing
+        prediction instead of an error.
+
+    Attributes
+    ----------
+    far : FarRows
+        Counts the rows far outside those fitted, among the batches so far.
+    missing : int
+        Rows with a missing prediction, among the batches so far.
+    """
+
+    def __init__(
+        self, rows: Rows, document: Document, carried: Sequence[str], missing_as_null: bool
+    ) -> None:
+        self._rows, self._carried, self._missing_as_null = rows, list(carried), missing_as_null
+        self.missing = 0
+        features = document["question"]["features"]
+        self._targets = document["targets"]
+        kept = sorted({j for target in self._targets for j in target["kept"]})
+        self._features = [features[j] for j in kept]
+        groups = {
+            indicator: group
+            for group in document["question"]["one_hot"]
+            for indicator in group["features"]
+        }
+        self._categories = {
+            groups[name]["column"]: groups[name]["categories"]
+            for name in self._features
+            if name in groups
+        }
+        self._column_of = {name: group["column"] for name, group in groups.items()}
+        numbers = [name for name in self._features if name not in groups]
+        self._coef = np.zeros((len(kept), len(self._targets)))
+        for t, target in enumerate(self._targets):
+            self._coef[np.searchsorted(kept, target["kept"]), t] = target["coef"]
+        self._intercept = np.array([target["intercept"] for target in self._targets])
+        data = document["data"]
+        mean, deviation, reach = (
+            np.array(values, dtype=np.float64)[kept]
+            for values in (data["mean"], data["deviation"], data["reach"])
+        )
+        self._known = np.flatnonzero(~np.isnan(reach))
+        self.far = FarRows(
+            mean[self._known],
+            deviation[self._known],
+            reach[self._known],
+            [self._features[j] for j in self._known],
+        )
+        needed = [*numbers, *self._categories, *self._carried]
+        require_columns(needed, rows.names, rows.where)
+        single = len(self._targets) == 1
+        self._outputs = [
+            "prediction" if single else f"prediction of {target['name']}"
+            for target in self._targets
+        ]
+        for name, count in Counter([*self._carried, *self._outputs]).items():
+            if count > 1:
+                raise ValueError(f"The predictions would have two columns {name!r}; leave one out.")
+        self._needed = list(dict.fromkeys(needed))
+        # A model without variables still has a prediction for each row.
+        names = self._needed or [rows.names[0]]
+        rows.select(
+            names,
+            text=self._categories,
+            as_is=set(names).difference(numbers, self._categories),
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        size = max(BLOCK_BYTES // (8 * max(len(self._needed), 1)), 1)
+        for batch, name, first in self._rows.batches(size):
+            arrays = {key: batch.column(key) for key in batch.schema.names}
+            predicted = self._predicted(arrays, batch.num_rows, name, first)
+            columns = [*(_plain(arrays[key]) for key in self._carried), *predicted]
+            yield pa.RecordBatch.from_arrays(columns, names=[*self._carried, *self._outputs])
+
+    def _predicted(self, arrays: dict[str, Any], n: int, name: str, first: int) -> list[Any]:
+        """The predictions of a batch, one array for each target."""
+        values = dict(arrays)
+        for column, categories in self._categories.items():
+            values.update(
+                encoded(arrays[column], column, categories, name, first, self._missing_as_null)
+            )
+        X = np.empty((n, len(self._features)), order="F")
+        for j, feature in enumerate(self._features):
+            X[:, j] = _doubles(values[feature])
+        good = np.isfinite(X)
+        if not good.all() and not self._missing_as_null:
+            raise self._explained(X, good, name, first)
+        if np.isinf(X).any():
+            raise self._explained(X, ~np.isinf(X), name, first)
+        self.missing += int(np.count_nonzero(~good.all(axis=1)))
+        self.far.add(X[:, self._known])
+        predicted = X @ self._coef + self._intercept
+        return [pa.array(column, from_pandas=True) for column in predicted.T]
+
+    def _explained(
+        self, X: NDArray[np.float64], good: NDArray[np.bool_], name: str, first: int
+    ) -> ValueError:
+        """What is wrong with the first bad value, and where it is."""
+        row, j = (int(index) for index in np.argwhere(~good)[0])
+        of = f" of {name}" if name else ""
+        missing = bool(np.isnan(X[row, j]))
+        what = "a missing value" if missing else f"the value {X[row, j]}"
+        column = self._column_of.get(self._features[j], self._features[j])
+        return (MissingValueError if missing else ValueError)(
+            f"Column {column!r} has {what} in row {first + row} (counted from 0){of}, for which "
+            "there is no prediction."
+        )
+
+
+def _plain(column: Any) -> Any:
+    """A column without a dictionary, of which each batch may have its own."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _doubles(column: Any) -> NDArray[np.float64]:
+    """A column as doubles, missing values as NaN."""
+    numbers = pc.cast(column, pa.float64(), safe=False)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,241 @@
+"""Sums in a file: NumPy's ``.npz`` with a format name and version, checked when read.
+
+Nothing in a file is executed, and a file is written completely or not at all.
+"""
+
+import json
+import os
+import zipfile
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from sparsestep.moments.runs import Run
+from sparsestep.moments.sums import Sums
+from sparsestep.moments.thin import DenseRows
+from sparsestep.whole_file import whole_file
+from sparsestep.words import repeated
+
+__all__ = ["MomentsFileError", "read", "write"]
+
+Array = NDArray[np.float64]
+
+FORMAT = "sparsestep moments"
+# Version 1 had no `runs`, and means in single doubles.
+VERSION = 2
+# Rounding makes sums contradict each other by far less, and a fit takes no notice of so much.
+TOLERANCE = 1e-8
+
+
+class MomentsFileError(ValueError):
+    """A file is not a moments file that this version can read."""
+
+
+class _Unreadable(Exception):
+    """Why a file cannot be read, to follow its name in a sentence."""
+
+
+def write(path: str | os.PathLike[str], sums: Sums) -> None:
+    """Write sums to a file of exactly this name; thin ones as their dense rows."""
+    arrays: dict[str, Any] = {
+        "format": np.array(FORMAT),
+        "version": np.array(VERSION),
+        "n_samples": np.array(sums.n_samples),
+        "weight_sum": np.array(sums.weight_sum),
+        "mean_x": sums.mean_x,
+        "mean_y": sums.mean_y,
+        "low_x": sums.low_x,
+        "low_y": sums.low_y,
+        "flat_y": np.array(sums.flat_y),
+        "xty": sums.xty,
+        "yty": sums.yty,
+        "diag": sums.diag,
+    }
+    # Always there: a damaged directory of the archive must not look like a table without names.
+    arrays["feature_names"] = np.array(sums.names or (), dtype=np.str_)
+    arrays["has_names"] = np.array(sums.names is not None)
+    if sums.target_names is not None:
+        arrays["target_names"] = np.array(sums.target_names, dtype=np.str_)
+    if sums.categories:
+        arrays["categories"] = np.array(json.dumps(sums.categories))
+    arrays["runs"] = np.array(
+        json.dumps([[run.id, run.source, run.of, sorted(run.folds)] for run in sums.runs])
+    )
+    if sums.pieces is None:
+        arrays["xtx"] = sums.xtx
+    else:
+        rows = sums.kept_rows()
+        arrays["rows"], arrays["targets"] = rows.A, rows.y
+    private = sums.pieces is not None
+    with whole_file(path, "moments", private=private) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def read(path: str | os.PathLike[str]) -> Sums:
+    """Read what `write` wrote; `MomentsFileError` for anything else."""
+    with open(path, "rb") as file:
+        try:
+            if not zipfile.is_zipfile(file):
+                raise _Unreadable("is not a moments file, or is cut short")
+            _require_plain(file)
+            with np.load(file, allow_pickle=False) as archive:
+                return _from_archive(archive)
+        except _Unreadable as error:
+            raise MomentsFileError(f"{os.fspath(path)} {error}.") from error.__cause__
+        except Exception as error:
+            # zipfile and NumPy answer damage with a dozen kinds of exception.
+            raise MomentsFileError(f"{os.fspath(path)} is damaged: {error}") from error
+
+
+def _require_plain(file: BinaryIO) -> None:
+    """Raise if an archive would unpack to more than itself; `write` compresses nothing."""
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise _Unreadable("is not a moments file: its contents are compressed")
+    if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
+        raise _Unreadable("is damaged: its contents are larger than itself")
+    file.seek(0)
+
+
+def _from_archive(archive: Any) -> Sums:
+    """Sums from an open ``.npz`` archive, every array checked against the others."""
+    if "format" not in archive or str(archive["format"]) != FORMAT:
+        raise _Unreadable("is a NumPy file but does not hold moments")
+
+    def single(name: str, kind: Any) -> Any:
+        value = archive[name]
+        if value.shape or not np.issubdtype(value.dtype, kind):
+            raise _Unreadable(f"is damaged: {name} is {value}")
+        return value.item()
+
+    version = single("version", np.integer)
+    if version > VERSION:
+        raise _Unreadable(
+            f"has format version {version}, newer than {VERSION}, the newest that this "
+            "sparsestep reads; update sparsestep"
+        )
+    if version < 1:
+        raise _Unreadable(f"is damaged: its format version is {version}")
+    m, k = archive["xty"].shape
+    flat_y = single("flat_y", np.bool_)
+    if k != 1 if flat_y else k < 1:
+        raise _Unreadable(f"is damaged: it has {k} targets")
+
+    def array(name: str, *shape: int) -> Array:
+        values = archive[name]
+        if values.dtype != np.float64 or values.shape != shape:
+            raise _Unreadable(
+                f"is damaged: {name} has type {values.dtype} and shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise _Unreadable(f"is damaged: {name} has values that are not finite")
+        return np.asarray(values, order="C")
+
+    def names_of(name: str, count: int, what: str) -> tuple[str, ...]:
+        names = tuple(map(str, archive[name]))
+        if len(names) != count:
+            raise _Unreadable(f"is damaged: {len(names)} names for {count} {what}")
+        if len(set(names)) < count:
+            raise _Unreadable(f"cannot be used: two of its {what} are called {repeated(names)!r}")
+        return names
+
+    names = names_of("feature_names", m, "columns") if single("has_names", np.bool_) else None
+    target_names = names_of("target_names", k, "targets") if "target_names" in archive else None
+    categories: dict[str, tuple[str, ...]] = {}
+    if "categories" in archive:
+        stored = json.loads(str(archive["categories"]))
+        categories = {str(name): tuple(map(str, known)) for name, known in stored.items()}
+    runs = _runs(str(archive["runs"])) if version > 1 else ()
+    xtx, pieces = None, None
+    if "xtx" in archive:
+        xtx = array("xtx", m, m)
+        if not np.array_equal(xtx, xtx.T):
+            raise _Unreadable("is damaged: xtx is not symmetric")
+    else:
+        n = len(archive["rows"])
+        pieces = (DenseRows(array("rows", n, m), array("targets", n, k)),)
+    sums = Sums(
+        n_samples=single("n_samples", np.integer),
+        weight_sum=float(array("weight_sum")),
+        mean_x=array("mean_x", m),
+        mean_y=array("mean_y", k),
+        low_x=array("low_x", m) if version > 1 else np.zeros(m),
+        low_y=array("low_y", k) if version > 1 else np.zeros(k),
+        xtx=xtx,
+        pieces=pieces,
+        xty=array("xty", m, k),
+        yty=array("yty", k),
+        diag=array("diag", m),
+        names=names,
+        flat_y=flat_y,
+        target_names=target_names,
+        categories=categories,
+        runs=runs,
+    )
+    if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
+        raise _Unreadable("is damaged: its counts contradict each other")
+    if sums.n_samples < 2 and (sums.diag.any() or sums.yty.any()):
+        raise _Unreadable(f"is damaged: it has squares but {sums.n_samples} rows")
+    if xtx is not None and not np.array_equal(np.diagonal(xtx), sums.diag):
+        raise _Unreadable("is damaged: diag is not the diagonal of xtx")
+    if pieces is not None and not _belongs(pieces[0], sums):
+        raise _Unreadable("is damaged: its sums of squares are not those of its rows")
+    if not all(
+        np.array_equal(high + low, high)
+        for high, low in ((sums.mean_x, sums.low_x), (sums.mean_y, sums.low_y))
+    ):
+        raise _Unreadable("is damaged: a mean has a low part that is too large")
+    if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
+        raise _Unreadable("is damaged: a sum of squares is negative")
+    if xtx is not None and not _is_possible(sums):
+        raise _Unreadable("is damaged: no rows have such sums")
+    return sums
+
+
+def _runs(text: str) -> tuple[Run, ...]:
+    """The folds that moments are, checked."""
+    stored = json.loads(text)
+    runs = tuple(Run(name, source, of, frozenset(folds)) for name, source, of, folds in stored)
+    for run in runs:
+        numbers = [run.of, *run.folds]
+        if not (
+            all(isinstance(word, str) for word in (run.id, run.source))
+            and all(isinstance(number, int) for number in numbers)
+            and run.folds
+            and 0 <= min(run.folds) <= max(run.folds) < run.of
+        ):
+            raise _Unreadable("is damaged: its folds contradict each other")
+    return runs
+
+
+def _belongs(rows: DenseRows, sums: Sums) -> bool:
+    """Whether thin sums have the squares and products of their rows, but for rounding."""
+    pairs = ((rows.A, sums.diag), (rows.y, sums.yty))
+    length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))
+    return all(
+        np.allclose(np.einsum("ij,ij->j", a, a), s, rtol=1e-3, atol=0) for a, s in pairs
+    ) and bool(np.all(np.abs(rows.transposed_dot(rows.y) - sums.xty) <= 1e-3 * length))
+
+
+def _is_possible(sums: Sums) -> bool:
+    """Whether [S q; q' yty] is positive semi-definite, as sums of rows are, but for rounding.
+
+    With columns of length one and L L' = S + TOLERANCE I, this is |L^-1 q|^2 <= yty.
+    """
+    used = np.flatnonzero(sums.diag)
+    scale = np.sqrt(sums.diag[used])
+    with np.errstate(over="ignore", invalid="ignore"):
+        C = sums.gram[np.ix_(used, used)] / scale / scale[:, None]
+        C[np.diag_indices_from(C)] += TOLERANCE
+        try:
+            # The transpose of a symmetric matrix in C order is in LAPACK's.
+            L = linalg.cholesky(C.T, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return False
+        q = sums.xty[used] / scale[:, None]
+        T = linalg.solve_triangular(L, q, lower=True, check_finite=False)
+        explained = np.einsum("ij,ij->j", T, T)
+    return bool(np.all(explained <= sums.yty * (1.0 + TOLERANCE)))

@@ -1,0 +1,675 @@
+"""Moments: all that the method needs of the rows, in one pass over any number of them.
+
+The class here is the public face of `sums`, where the formulas are, and of `one_pass`, `thin` and
+`moments_file`.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lapack, solve_triangular
+
+from sparsestep.moments import file as moments_file
+from sparsestep.moments.file import MomentsFileError
+from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.partition import fold_ids
+from sparsestep.moments.runs import Run, require_all_folds, run_id
+from sparsestep.moments.sums import Sums, combine, merge, require_mergeable
+from sparsestep.moments.table import Table
+from sparsestep.moments.thin import row_count
+
+__all__ = ["Moments", "MomentsFileError", "leave_one_out"]
+
+Array = NDArray[np.float64]
+
+
+class Moments:
+    """Means and centred sums of squares and products of a table, mergeable without loss.
+
+    Build one with `from_data`, `from_batches`, `from_folds`, `merge` or `load`; the arrays are
+    read-only. Rows of zero weight count as absent, whatever numbers they contain.
+
+    With fewer rows than columns the form is thin: the centred rows, times the square root of their
+    weights, are kept instead of the m x m matrix. Merged thin moments turn dense when their rows
+    are no longer fewer than their columns.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows of non-zero weight.
+    weight_sum : float
+        Sum of the weights; `n_samples` where none were given.
+    n_features : int
+        Columns of X, called m below.
+    mean_x : ndarray of shape (m,)
+        Weighted means of the columns.
+    mean_y : float or ndarray of shape (k,)
+        Weighted mean of y; one per target for a two-dimensional y.
+    xtx : ndarray of shape (m, m)
+        Centred sums of squares and products of the columns. In thin form it is formed, and kept,
+        at the first access.
+    xty : ndarray of shape (m,) or (m, k)
+        Centred sums of products of the columns with y.
+    yty : float or ndarray of shape (k,)
+        Centred sum of squares of y; one per target for a two-dimensional y.
+    diag : ndarray of shape (m,)
+        The diagonal of `xtx`, in either form at no cost.
+    feature_names : tuple of str, or None
+        Names of the columns where the data had some.
+    is_thin : bool
+        Whether rows are kept instead of `xtx`.
+    runs : tuple of Run
+        The folds of `read_moments` that these are, or were merged from; empty for all else. They
+        stay with the moments, also in files, and no fold is merged with itself or with another
+        fold of another run.
+
+    Examples
+    --------
+    Two halves of a table, summed apart, are as good as the whole:
+
+    >>> import numpy as np
+    >>> from sparsestep import Moments
+    >>> X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0], [4.0, 2.0]])
+    >>> y = np.array([1.0, 3.0, 2.0, 6.0])
+    >>> moments = Moments.from_data(X[:2], y[:2]) + Moments.from_data(X[2:], y[2:])
+    >>> moments
+    Moments(n_samples=4, n_features=2)
+    >>> moments.mean_x
+    array([2.5, 2. ])
+    >>> moments.xtx
+    array([[ 5.,  5.],
+           [ 5., 14.]])
+
+    and they know the residual sum of squares of any coefficients:
+
+    >>> coef = np.array([2.0, -0.5])
+    >>> residual = y - X @ coef
+    >>> float(np.sum((residual - residual.mean()) ** 2))
+    0.5
+    >>> moments.rss(coef)
+    0.5
+    """
+
+    _sums: Sums
+
+    def __init__(self) -> None:
+        raise TypeError(
+            "Build moments with Moments.from_data, from_batches, from_folds, merge or load."
+        )
+
+    @classmethod
+    def _make(cls, sums: Sums) -> "Moments":
+        """Moments that show the given sums."""
+        self = object.__new__(cls)
+        self._sums = sums
+        return self
+
+    # -- building ----------------------------------------------------------------------------
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> "Moments":
+        """Moments of a table in memory.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame of shape (n, m)
+            NumPy in any order and any real type, SciPy sparse, pandas, polars or pyarrow. Sums are
+            in double precision. No copy larger than a block of rows is made, except in thin form,
+            which keeps the rows (n < m; sparse rows stay sparse), and except that sparse data of
+            another kind are turned into CSR.
+        y : array_like of shape (n,) or (n, k)
+            The target, or several.
+        sample_weight : array_like of shape (n,), optional
+            Non-negative weights. A whole number w counts as w copies of the row, 0 as no row.
+        feature_names : sequence of str, optional
+            Names of the columns, no two the same; those of a frame otherwise.
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> moments = Moments.from_data([[1], [2], [6]], [1, 2, 3], sample_weight=[1, 2, 1])
+        >>> moments.n_samples, moments.weight_sum, moments.mean_x
+        (3, 4.0, array([2.75]))
+        """
+        table = Table(X, y, sample_weight, feature_names)
+        return cls._make(fold_sums(table, None, 1)[0])
+
+    @classmethod
+    def from_batches(
+        cls, batches: Iterable[Any], *, feature_names: Sequence[str] | None = None
+    ) -> "Moments":
+        """Moments of a table that arrives in pieces.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y) or (X, y, sample_weight)
+            Each as in `from_data`. Empty pieces and pieces of zero weight are fine.
+        feature_names : sequence of str, optional
+            Names of the columns; those of the pieces otherwise.
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sparsestep import Moments
+        >>> rng = np.random.default_rng(0)
+        >>> Moments.from_batches((rng.normal(size=(100, 3)), np.ones(100)) for _ in range(5))
+        Moments(n_samples=500, n_features=3)
+        """
+        total: Sums | None = None
+        # Thin pieces wait until together they have as many rows as columns: a product for each
+        # handful of rows would pass over the m x m matrix every time.
+        waiting: list[Sums] = []
+        waiting_rows = 0
+        for number, batch in enumerate(batches):
+            try:
+                X, y, *rest = batch
+                if len(rest) > 1:
+                    raise ValueError("expected (X, y) or (X, y, sample_weight).")
+                table = Table(X, y, rest[0] if rest else None, feature_names, zero_weights_ok=True)
+                piece = fold_sums(table, None, 1)[0]
+                if waiting or total is not None:
+                    require_mergeable(waiting[0] if total is None else total, piece)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"Batch {number}: {error}") from error
+            waiting.append(piece)
+            m = len(piece.mean_x)
+            waiting_rows += m if piece.pieces is None else row_count(piece.pieces)
+            if waiting_rows >= m:
+                group = merge(waiting)
+                total = group if total is None else combine(total, group, overwrite=True)
+                waiting, waiting_rows = [], 0
+        if total is not None:
+            waiting.insert(0, total)
+        if not waiting:
+            raise ValueError("There are no batches, so the columns are unknown.")
+        return cls._make(merge(waiting))
+
+    @classmethod
+    def from_folds(
+        cls,
+        X: Any,
+        y: Any,
+        folds: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> "list[Moments]":
+        """Moments of every part of a partition of the rows, in one pass.
+
+        Parameters
+        ----------
+        X, y, sample_weight, feature_names
+            As in `from_data`.
+        folds : array_like of int of shape (n,), or list of index arrays
+            For each row the number of its fold, from 0; or for each fold the rows in it, each row
+            of X in exactly one. Contiguous folds are summed without a copy.
+
+        Returns
+        -------
+        list of Moments
+            One per fold, as `leave_one_out` takes them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sparsestep import Moments
+        >>> X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
+        >>> [fold.mean_y for fold in Moments.from_folds(X, y, [0, 1, 0, 1, 0, 1])]
+        [2.0, 3.0]
+        """
+        table = Table(X, y, sample_weight, feature_names)
+        ids, count = fold_ids(folds, table.n)
+        return [cls._make(sums) for sums in fold_sums(table, ids, count)]
+
+    @classmethod
+    def merge(cls, pieces: "Iterable[Moments]") -> "Moments":
+        """Moments of all rows of several pieces together.
+
+        Parameters
+        ----------
+        pieces : iterable of Moments
+            At least one; all with the same columns and the same shape of y. Folds that
+            `read_moments` made may be some of one run, or the same of several, each of them once.
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> pieces = [Moments.from_data([[i]], [2 * i]) for i in range(5)]
+        >>> Moments.merge(pieces).xtx
+        array([[10.]])
+        """
+        return cls._make(merge(map(_sums_of, pieces)))
+
+    def __add__(self, other: "Moments") -> "Moments":
+        if not isinstance(other, Moments):
+            return NotImplemented
+        return self._make(combine(self._sums, other._sums, overwrite=False))
+
+    def __radd__(self, other: object) -> "Moments":
+        # `sum` starts from 0.
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    # -- reading -----------------------------------------------------------------------------
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of non-zero weight."""
+        return self._sums.n_samples
+
+    @property
+    def weight_sum(self) -> float:
+        """Sum of the weights."""
+        return self._sums.weight_sum
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self._sums.mean_x)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns where the data had some."""
+        return self._sums.names
+
+    @property
+    def target_names(self) -> tuple[str, ...] | None:
+        """Names of the targets where they are known, as to `read_moments`."""
+        return self._sums.target_names
+
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """Columns of text that `read_moments` encoded, and their categories."""
+        return dict(self._sums.categories)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The folds of `read_moments` that these are, or were merged from."""
+        return self._sums.runs
+
+    @property
+    def mean_x(self) -> Array:
+        """Weighted means of the columns."""
+        return _read_only(self._sums.mean_x)
+
+    @property
+    def mean_y(self) -> Any:
+        """Weighted mean of y, one per target for a two-dimensional y."""
+        mean = self._sums.mean_y
+        return float(mean[0]) if self._sums.flat_y else _read_only(mean)
+
+    @property
+    def xtx(self) -> Array:
+        """Centred sums of squares and products of the columns; in thin form made on demand."""
+        return _read_only(self._sums.gram)
+
+    @property
+    def xty(self) -> Array:
+        """Centred sums of products of the columns with y."""
+        xty = self._sums.xty
+        return _read_only(xty[:, 0] if self._sums.flat_y else xty)
+
+    @property
+    def yty(self) -> Any:
+        """Centred sum of squares of y, one per target for a two-dimensional y."""
+        yty = self._sums.yty
+        return float(yty[0]) if self._sums.flat_y else _read_only(yty)
+
+    @property
+    def diag(self) -> Array:
+        """Centred sums of squares of the columns."""
+        return _read_only(self._sums.diag)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether the centred rows are kept instead of `xtx`."""
+        return self._sums.pieces is not None
+
+    @property
+    def rows(self) -> tuple[Array, Array]:
+        """Centred rows A and targets of thin moments: ``A'A`` is `xtx`, ``A'y`` is `xty`.
+
+        Each row is multiplied by the square root of its weight; rows that carry the difference of
+        two merged means are among them. Rows that were sparse are made dense here.
+
+        Raises
+        ------
+        AttributeError
+            If the moments are dense; `compress` gives rows in either form.
+        """
+        if not self.is_thin:
+            raise AttributeError("Dense moments keep no rows; compress() makes some.")
+        rows = self._sums.kept_rows()
+        return _read_only(rows.A), _read_only(rows.y[:, 0] if self._sums.flat_y else rows.y)
+
+    def __repr__(self) -> str:
+        thin = ", thin" if self.is_thin else ""
+        return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
+
+    def _labelled(
+        self,
+        target_names: tuple[str, ...] | None,
+        categories: dict[str, tuple[str, ...]] | None = None,
+    ) -> "Moments":
+        """The same moments, which know what their targets and their encoded columns are called."""
+        categories = categories or self._sums.categories
+        return self._make(replace(self._sums, target_names=target_names, categories=categories))
+
+    @classmethod
+    def _as_run(cls, folds: "Sequence[Moments]", source: str) -> "list[Moments]":
+        """The same folds, which know that they belong together."""
+        sums = [fold._sums for fold in folds]
+        name = run_id(sums)
+        return [
+            cls._make(replace(each, runs=(Run(name, source, len(sums), frozenset({k})),)))
+            for k, each in enumerate(sums)
+        ]
+
+    def target(self, t: int) -> "Moments":
+        """The moments of one target of a two-dimensional y; nothing is copied.
+
+        Parameters
+        ----------
+        t : int
+            Which target, from 0.
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> both = Moments.from_data([[1], [2], [4]], [[1, 0], [3, 0], [4, 9]])
+        >>> both.target(1).mean_y
+        3.0
+        """
+        sums = self._sums
+        if not 0 <= t < len(sums.mean_y):
+            raise ValueError(f"There are {len(sums.mean_y)} targets, from 0; got {t!r}.")
+        one = slice(t, t + 1)
+        pieces = None if sums.pieces is None else tuple(p.target(one) for p in sums.pieces)
+        return self._make(
+            replace(
+                sums,
+                pieces=pieces,
+                mean_y=sums.mean_y[one],
+                low_y=sums.low_y[one],
+                xty=sums.xty[:, one],
+                yty=sums.yty[one],
+                flat_y=True,
+                target_names=sums.target_names and sums.target_names[one],
+            )
+        )
+
+    # -- computing ---------------------------------------------------------------------------
+
+    def gram_block(self, columns: ArrayLike) -> Array:
+        """The rows and columns of `xtx` that belong to some columns, in either form.
+
+        Parameters
+        ----------
+        columns : array_like of int of shape (k,)
+
+        Returns
+        -------
+        ndarray of shape (k, k)
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> Moments.from_data([[1, 0, 2], [3, 4, 0]], [1, 2]).gram_block([0, 1])
+        array([[2., 4.],
+               [4., 8.]])
+        """
+        which = np.asarray(columns, dtype=np.intp)
+        if self._sums.pieces is None:
+            return self.xtx[np.ix_(which, which)]
+        result = np.zeros((len(which), len(which)))
+        for piece in self._sums.pieces:
+            A = piece.columns(which)
+            result += A.T @ A
+        return result
+
+    def rss(self, coef: ArrayLike, intercept: ArrayLike | None = None) -> Any:
+        """Weighted sum of squares of ``y - X coef - intercept`` over all rows.
+
+        From dense moments it is ``yty - 2 b'q + b'S b``, whose rounding error is about 1e-16 times
+        `yty`; in thin form it comes from the rows themselves.
+
+        Parameters
+        ----------
+        coef : array_like of shape (m,) or (m, r)
+            Coefficients, or r vectors of them. With k targets, (m, k): a vector for each target;
+            or (m,): one vector for all targets.
+        intercept : float or array_like of shape (r,), optional
+            The intercept, or one per vector. The best one for each vector if None.
+
+        Returns
+        -------
+        float or ndarray of shape (r,) or (k,)
+
+        Examples
+        --------
+        >>> from sparsestep import Moments
+        >>> moments = Moments.from_data([[1], [2], [4]], [1, 3, 4])
+        >>> round(moments.rss([1.0], intercept=0.0), 12)
+        1.0
+        >>> moments.rss([[1.0, 0.0]])
+        array([0.66666667, 4.66666667])
+        """
+        coef = self._coefficients(coef)
+        sums = self._sums
+        k = len(sums.yty)
+        if not sums.flat_y and coef.ndim == 2 and coef.shape[1] != k:
+            raise ValueError(
+                f"coef has {coef.shape[1]} columns but there are {k} targets; "
+                "give one vector of coefficients for each target."
+            )
+        B = coef[:, None] if coef.ndim == 1 else coef
+        if sums.pieces is None:
+            value = sums.yty - 2.0 * np.einsum("ij,ij->j", *np.broadcast_arrays(B, sums.xty))
+            value = np.maximum(value + np.einsum("ij,ij->j", B, sums.gram @ B), 0.0)
+        else:
+            value = np.zeros(max(B.shape[1], k))
+            used = np.flatnonzero(B.any(axis=1))
+            few = len(used) < len(B) // 2
+            inside = B[used]
+            for piece in sums.pieces:
+                residual = piece.y - (piece.columns(used) @ inside if few else piece.dot(B))
+                value += np.einsum("ij,ij->j", residual, residual)
+        if intercept is not None:
+            gap = sums.mean_y - sums.mean_x @ B - np.asarray(intercept, dtype=np.float64)
+            value = value + sums.weight_sum * gap**2
+        return float(value[0]) if coef.ndim == 1 and sums.flat_y else value
+
+    def compress(self) -> tuple[Array, Array]:
+        """At most m + 1 rows that any least-squares method can use in place of the data.
+
+        The rows and targets (X, y) have, without centring, ``X'X = xtx``, ``X'y = xty`` and
+        ``y'y = yty``, and so the same `rss` for all coefficients. Fit them without an intercept;
+        it is ``mean_y - mean_x @ coef``. With ``L L' = S`` they are the rows of ``L'`` with targets
+        ``L^-1 q``, then a row of zeros whose target is the residual ``sqrt(yty - |L^-1 q|^2)``.
+
+        Columns are scaled to one before L is computed with pivoting, and directions in which they
+        vary by less than ``m * 2.2e-16`` are left out, so linearly dependent columns give fewer
+        rows. Thin moments return their own rows.
+
+        Returns
+        -------
+        X : ndarray of shape (r, m)
+        y : ndarray of shape (r,) or (r, k)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sparsestep import Moments
+        >>> rng = np.random.default_rng(0)
+        >>> moments = Moments.from_data(rng.normal(size=(1000, 3)), rng.normal(size=1000))
+        >>> X, y = moments.compress()
+        >>> X.shape, np.allclose(X.T @ X, moments.xtx), np.allclose(X.T @ y, moments.xty)
+        ((4, 3), True, True)
+        """
+        sums = self._sums
+        if sums.pieces is not None:
+            rows = sums.stacked_rows()
+            return rows.A, rows.y[:, 0] if sums.flat_y else rows.y
+        m, k = sums.xty.shape
+        scale = np.sqrt(sums.diag)
+        used = np.flatnonzero(scale)
+        scale = scale[used]
+        R = np.zeros((0, m))
+        T = np.zeros((0, k))
+        if len(used):
+            C = sums.gram[np.ix_(used, used)] / scale / scale[:, None]
+            tolerance = m * np.finfo(np.float64).eps
+            factor, pivot, rank, _ = lapack.dpstrf(C, tol=tolerance, lower=0)
+            pivot = pivot - 1
+            upper = np.triu(factor[:rank])
+            q = (sums.xty[used] / scale[:, None])[pivot[:rank]]
+            T = solve_triangular(upper[:, :rank], q, trans=1)
+            R = np.zeros((rank, m))
+            R[:, used[pivot]] = upper * scale[pivot]
+        residual = np.sqrt(np.maximum(sums.yty - np.einsum("ij,ij->j", T, T), 0.0))
+        X = np.concatenate([R, np.zeros((1, m))])
+        y = np.concatenate([T, residual[None]])
+        return X, (y[:, 0] if sums.flat_y else y)
+
+    def _coefficients(self, coef: ArrayLike) -> Array:
+        """Coefficients as doubles, one or more columns of length m."""
+        array = np.asarray(coef, dtype=np.float64)
+        if array.ndim not in (1, 2) or array.shape[0] != self.n_features:
+            raise ValueError(
+                f"coef has shape {array.shape}; its first dimension must be the "
+                f"{self.n_features} columns of these moments."
+            )
+        return array
+
+    # -- files -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to a file, complete or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Exactly this name is used, and a symbolic link followed. The format is NumPy's
+            ``.npz``; thin moments are written as their dense rows. A file that is there keeps its
+            mode; a new file of thin moments can be read by its owner only.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sparsestep import Moments
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = os.path.join(folder, "site-1.moments")
+        ...     Moments.from_data([[1], [2], [4]], [1, 3, 4]).save(file)
+        ...     Moments.load(file)
+        Moments(n_samples=3, n_features=1)
+        """
+        moments_file.write(path, self._sums)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Moments":
+        """Read moments from a file that `save` wrote; nothing in it is executed.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        Moments
+
+        Raises
+        ------
+        MomentsFileError
+            If the file is damaged, is something else, or was written by a newer version; also if no
+            rows can have these sums. Compressed files are refused unread.
+        """
+        return cls._make(moments_file.read(path))
+
+
+def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
+    """Training moments of every fold: for each one, the merge of all others.
+
+    By merges from both ends, 3 for each fold. Never by subtracting a fold from the total, which
+    loses the digits of any column that varies mostly within that fold.
+
+    Parameters
+    ----------
+    folds : sequence of Moments
+        At least two; of those that `read_moments` made, all of a run.
+
+    Returns
+    -------
+    list of Moments
+
+    Examples
+    --------
+    >>> from sparsestep import Moments
+    >>> from sparsestep.moments.moments import leave_one_out
+    >>> folds = [Moments.from_data([[i], [i + 2]], [0, 1]) for i in range(3)]
+    >>> [float(train.mean_x[0]) for train in leave_one_out(folds)]
+    [2.5, 2.0, 1.5]
+    """
+    if len(folds) < 2:
+        raise ValueError(f"Leaving one fold out needs at least two folds, not {len(folds)}.")
+    sums = [_sums_of(fold) for fold in folds]
+    require_all_folds([each.runs for each in sums])
+    before = [sums[0]]
+    for fold in sums[1:-1]:
+        before.append(combine(before[-1], fold, overwrite=False))
+    # What is in one place only may be overwritten once it has served: no fold, and not what stands
+    # both before an empty fold and after it.
+    places = Counter(map(id, (*sums, *before)))
+    result = [before.pop()]
+    after, ours = sums[-1], False
+    for fold in sums[-2:0:-1]:
+        first = before.pop()
+        train = combine(first, after, overwrite=places[id(first)] == 1)
+        result.append(train)
+        # Where all folds before are empty, what was handed out is `after` itself.
+        ours = ours and train is not after
+        merged = combine(after, fold, overwrite=ours)
+        ours = merged is not fold and (ours or merged is not after)
+        after = merged
+    result.append(after)
+    return [Moments._make(train) for train in reversed(result)]
+
+
+def _sums_of(moments: Moments) -> Sums:
+    """What moments show, if they are moments."""
+    if not isinstance(moments, Moments):
+        raise TypeError(f"Only moments can be merged with moments, not {type(moments)}.")
+    return moments._sums
+
+
+def _read_only(array: Array) -> Array:
+    """The same memory, not to be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

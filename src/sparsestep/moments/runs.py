@@ -1,0 +1,148 @@
+"""Which folds of which run moments hold: no row may count twice, and none may be forgotten.
+
+A run is one splitting of the rows of a source into folds, as `read_moments` makes it. Moments of
+its folds carry their numbers, merged moments those of all their parts. Moments of unknown origin
+carry nothing, and nothing is asked of them.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+__all__ = [
+    "Run",
+    "Runs",
+    "joined",
+    "require_all_folds",
+    "require_complete",
+    "require_same_folds",
+    "run_id",
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Some of the folds that the rows of a source were split into.
+
+    Attributes
+    ----------
+    id : str
+        The same for all folds of a run, and for no other run.
+    source : str
+        What was split, in a word.
+    of : int
+        How many folds the run has.
+    folds : frozenset of int
+        Numbers of the folds, from 0.
+
+    Examples
+    --------
+    >>> from sparsestep.moments.runs import Run
+    >>> print(Run("3f2a", "sales.csv", 3, frozenset({0, 2})))
+    folds 0, 2 of 3 of sales.csv
+    """
+
+    id: str
+    source: str
+    of: int
+    folds: frozenset[int]
+
+    @property
+    def missing(self) -> int:
+        """How many folds are not there."""
+        return self.of - len(self.folds)
+
+    def __str__(self) -> str:
+        return f"{_numbered(self.folds)} of {self.of} of {self.source}"
+
+
+Runs = tuple[Run, ...]
+
+
+def run_id(folds: Iterable[Any]) -> str:
+    """A name for a run: a digest of its folds' sums, so that the same run has the same name."""
+    digest = hashlib.sha256()
+    for sums in folds:
+        digest.update(
+            f"{sums.n_samples} {sums.weight_sum!r} {sums.names}".encode("utf-8", "replace")
+        )
+        for part in (sums.mean_x, sums.mean_y, sums.diag, sums.xty, sums.yty):
+            digest.update(part.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def joined(a: Runs, b: Runs) -> Runs:
+    """The folds of both; an error if one of them is in both."""
+    found = {run.id: run for run in a}
+    for run in b:
+        known = found.get(run.id, replace(run, folds=frozenset()))
+        if twice := known.folds & run.folds:
+            shared = replace(run, folds=twice)
+            raise ValueError(f"Rows would count twice: {shared} is there twice; give it once.")
+        found[run.id] = replace(run, folds=known.folds | run.folds)
+    return tuple(found.values())
+
+
+def require_same_folds(pieces: Iterable[Runs]) -> Runs:
+    """The folds of all pieces; an error unless those of incomplete runs are the same in each run.
+
+    The same folds of several sources are those of the pooled rows. Other folds of other runs have
+    nothing to do with each other, and of one source would hold the same rows.
+    """
+    pieces = list(pieces)
+    parts: Runs = reduce(joined, filter(_is_partial, pieces), ())
+    for run in parts[1:]:
+        if (run.of, run.folds) != (parts[0].of, parts[0].folds):
+            raise _different(parts[0], run)
+    return reduce(joined, pieces, ())
+
+
+def require_all_folds(pieces: Sequence[Runs]) -> None:
+    """Raise unless the pieces are all folds of the same runs, or each a table of its own."""
+    together = require_same_folds(pieces)
+    if not any(map(_is_partial, pieces)):
+        return
+    require_complete(together)
+    for runs in pieces:
+        own = {run.id for run in runs}
+        others = [run for run in together if run.id not in own]
+        if others and not runs:
+            raise ValueError(
+                f"Moments that are no fold do not go with {others[0]}; give one or the other."
+            )
+        if others:
+            raise _different(runs[0], others[0])
+
+
+def require_complete(runs: Runs) -> None:
+    """Raise if folds are missing."""
+    for run in runs:
+        if run.missing:
+            first = next(fold for fold in range(run.of) if fold not in run.folds)
+            more = f", and {run.missing - 1} more" if run.missing > 1 else ""
+            raise ValueError(
+                f"Of the {run.of} folds of {run.source}, fold {first} is missing{more}; give all "
+                "folds of a run."
+            )
+
+
+def _is_partial(runs: Runs) -> bool:
+    """Whether folds are missing."""
+    return any(run.missing for run in runs)
+
+
+def _numbered(folds: Iterable[int]) -> str:
+    """The folds with their numbers, the first few of many."""
+    numbers = sorted(folds)
+    more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
+    return f"fold{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers[:8]))}{more}"
+
+
+def _different(a: Run, b: Run) -> ValueError:
+    """The error for folds that do not go together."""
+    return ValueError(
+        f"Folds of different runs do not go together: {a} (run {a.id[:8]}), and {b} (run "
+        f"{b.id[:8]}); give those of one run."
+    )

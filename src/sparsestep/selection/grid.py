@@ -1,0 +1,284 @@
+"""Which alphas to try: a grid from the null to the full model, and a search for every model size.
+
+`Sizes` below is any function from alphas, a row for each target, to the number of variables that
+each one keeps; what it costs is the engine's, which takes many alphas for little more than one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.moments.moments import Moments
+from sparsestep.selection.ties import best_fitting
+from sparsestep.solvers.equations import RowEquations, independent_columns
+from sparsestep.solvers.fitting import (
+    Fits,
+    Settings,
+    equations_of,
+    fit_alphas,
+    penalty_factors,
+    swapped,
+    units_of,
+)
+
+__all__ = ["alpha_grid", "every_size", "fit_every_size", "fit_grid", "fit_size"]
+
+Array = NDArray[np.float64]
+Sizes = Callable[[Array], NDArray[np.intp]]
+
+# No model within the reach of double precision needs an alpha below this share of the largest.
+_LEAST_SHARE = 1e-16
+# No sensible settings need an alpha above so many times the drop by the best variable.
+_MOST_TIMES = 4.0**18
+_RATIO = 4.0
+_ROUND = 6
+# A search for sizes fills no gap that is narrower in the logarithm, and ends at so many alphas.
+_NARROWEST = 1e-6
+_MOST_ALPHAS = 4000
+# With fewer rows than columns it is content with less: each alpha costs more.
+_LEAST_SHARE_IF_WIDE = 1e-6
+_NARROWEST_IF_WIDE = 1e-3
+_MOST_ALPHAS_IF_WIDE = 400
+# Alphas many times smaller and larger than the first guess must be numbers.
+_SMALLEST_GUESS = 1e-290
+
+
+def alpha_grid(
+    sizes: Sizes,
+    guess: Array,
+    full: int,
+    n_alphas: int,
+    *,
+    spread: float = 1.0,
+    wide: bool = False,
+) -> Array:
+    """Alphas, (n_targets, n_alphas), largest first, spaced evenly in the logarithm.
+
+    The ends are checked: the largest gives the null model, and the smallest at least `full`
+    variables, or, if no alpha does, as many as any. `spread` is the largest penalty factor over the
+    smallest.
+    """
+    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
+    return np.geomspace(top, bottom, n_alphas, axis=1)
+
+
+def _ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
+    """The smallest alpha tried that keeps nothing, and the largest that keeps everything.
+
+    One of each for each target. Where there is none, those that keep the least and the most.
+    """
+    top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
+    climb = guess[:, np.newaxis] * _RATIO ** np.arange(_ROUND)
+    while np.any(least > 0) and np.all(climb[:, 0] <= _MOST_TIMES * guess):
+        top, least = _better(top, least, climb, sizes(climb))
+        climb = climb * _RATIO**_ROUND
+    bottom, most = top / _RATIO, np.full(len(top), -1)
+    descent = top[:, np.newaxis] * _RATIO ** -np.arange(1.0, 2 * _ROUND + 1)
+    while np.any(most < full) and np.all(descent[:, 0] > _LEAST_SHARE / spread * top):
+        kept = np.minimum(sizes(descent), full)
+        bottom, fewest = _better(bottom, -most, descent, -kept)
+        most = -fewest
+        descent = descent * _RATIO ** -(2 * _ROUND)
+    return top, bottom
+
+
+def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
+    """The same with fewer rows than columns, where all that counts is in a narrow range.
+
+    The loop starts from a ridge regression, which shares the signal out among all columns: the more
+    columns, the farther below the drop by the best variable is the alpha that keeps any.
+    """
+    alphas = guess[:, np.newaxis] * 2.0 ** -np.arange(8)
+    kept = sizes(alphas)
+    least = _LEAST_SHARE_IF_WIDE / spread * guess
+    while np.any(kept.max(axis=1) < full) and np.all(alphas[:, -1] > least):
+        more = alphas[:, -1:] * 2.0 ** -np.arange(1, 5)
+        alphas, kept = np.hstack([alphas, more]), np.hstack([kept, sizes(more)])
+    if np.any(kept[:, 0] > 0):
+        return _ends(sizes, guess, full, spread)
+    rows = np.arange(len(guess))
+    top = alphas[rows, np.maximum(np.argmax(kept > 0, axis=1) - 1, 0)]
+    enough = np.minimum(kept, full)
+    bottom = alphas[rows, np.argmax(enough, axis=1)]
+    return top, np.where(bottom < top, bottom, top / _RATIO)
+
+
+def _better(
+    best: Array, fewest: NDArray[np.intp], alphas: Array, kept: NDArray[np.intp]
+) -> tuple[Array, NDArray[np.intp]]:
+    """For each target the alpha that keeps the fewest: the best so far, or the first better one."""
+    at = np.arange(len(best)), np.argmin(kept, axis=1)
+    improves = kept[at] < fewest
+    return np.where(improves, alphas[at], best), np.where(improves, kept[at], fewest)
+
+
+def every_size(
+    sizes: Sizes,
+    guess: Array,
+    full: int,
+    *,
+    only: int | None = None,
+    spread: float = 1.0,
+    wide: bool = False,
+) -> tuple[Array, list[int]]:
+    """For one target alphas, largest first, with every model size, and the sizes that none has.
+
+    Rounds of many alphas at once: every gap between neighbouring alphas whose sizes differ by more
+    than one is filled, until all that are left are too narrow. Sizes need not fall as alpha grows,
+    so a size found anywhere counts. If `only` one size is asked for, no gap is filled but those
+    from at most that size to at least it: there are its other models.
+    """
+    narrowest = _NARROWEST_IF_WIDE if wide else _NARROWEST
+    most_alphas = _MOST_ALPHAS_IF_WIDE if wide else _MOST_ALPHAS
+    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
+    alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
+    kept = sizes(alphas[np.newaxis])[0]
+    while len(alphas) < most_alphas:
+        missing = np.setdiff1d(np.arange(full + 1), kept)
+        low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
+        absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
+        apart = np.log(alphas[:-1] / alphas[1:]) > narrowest
+        asked = True if only is None else (low <= only) & (only <= high)
+        gaps = np.flatnonzero((absent > 0) & apart & asked)
+        if not len(gaps):
+            break
+        inner = [
+            np.geomspace(alphas[g], alphas[g + 1], min(int(absent[g]), 8) + 2)[1:-1] for g in gaps
+        ]
+        new = np.concatenate(inner)
+        alphas = np.concatenate([alphas, new])
+        kept = np.concatenate([kept, sizes(new[np.newaxis])[0]])
+        order = np.argsort(-alphas, kind="stable")
+        alphas, kept = alphas[order], kept[order]
+    return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
+
+
+def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
+    """An automatic grid for each target, (n_targets, n_alphas); see `grid.alpha_grid`."""
+    scale = _Scale.of(moments, settings)
+    penalized = penalty_factors(settings, moments.n_features) > 0
+    # The few models that show where the grid ends are not those that anybody waits for.
+    settings = replace(settings, watch=None)
+
+    def sizes(alphas: Array) -> NDArray[np.intp]:
+        fits = fit_alphas([moments], alphas, settings)[0]
+        return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
+
+    return alpha_grid(
+        sizes, scale.guess, scale.full, n_alphas, spread=scale.spread, wide=scale.wide
+    )
+
+
+def fit_every_size(
+    moments: Moments, settings: Settings, only: int | None = None
+) -> tuple[Fits, list[int]]:
+    """The best fitting model found of each size, largest alpha first; and the sizes not found.
+
+    For one target. Variables without a penalty count, though there is no choice about them. If
+    `only` one size is asked for, others are found by chance. To polish is to swap at each size: the
+    exact objective has fewer sizes than the loop along alpha.
+    """
+    scale = _Scale.of(moments, settings, only)
+    plain = replace(settings, polish=None)
+    rounds: list[Fits] = []
+
+    def sizes(alphas: Array) -> NDArray[np.intp]:
+        rounds.append(fit_alphas([moments], alphas, plain)[0])
+        return rounds[-1].n_nonzero - scale.always
+
+    _, missing = every_size(
+        sizes,
+        scale.guess,
+        scale.full,
+        only=None if only is None else only - scale.always,
+        spread=scale.spread,
+        wide=scale.wide,
+    )
+    found = Fits(
+        np.concatenate([fits.alphas for fits in rounds], axis=1),
+        np.concatenate([fits.coefs for fits in rounds], axis=1),
+        np.concatenate([fits.intercepts for fits in rounds], axis=1),
+        max(fits.n_iter for fits in rounds),
+    )
+    rss = np.asarray(moments.target(0).rss(found.coefs[0].T, found.intercepts[0]))
+    by_alpha = np.argsort(-found.alphas[0], kind="stable")
+    kept = found.n_nonzero[0, by_alpha]
+    best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
+    if kept[0] == scale.always:
+        # Of the alphas too large for any variable the last says where the first one enters.
+        more = np.flatnonzero(kept > scale.always)
+        best[0] = by_alpha[more[0] - 1 if len(more) else 0]
+    best = best[np.argsort(-found.alphas[0, best], kind="stable")]
+    found = found.take(best)
+    if settings.polish is not None:
+        found = swapped(moments, found, found.n_nonzero[0].tolist(), settings)
+    return found, [size + scale.always for size in missing]
+
+
+def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
+    """The best fitting model found with so many variables, for one target; or with nearly so many.
+
+    The search starts from the loop's model of that size, or of the nearest size that it has, whose
+    alpha is returned.
+    """
+    fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
+    nearest = np.argmin(np.abs(fits.n_nonzero[0] - size), keepdims=True)
+    return swapped(moments, fits.take(nearest), [size], settings)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Where to look for alphas.
+
+    Attributes
+    ----------
+    guess : ndarray of shape (n_targets,)
+        The largest drop of the residual sum of squares by one variable, over its penalty factor.
+    full : int
+        How many penalized variables a model may have: no more than the rows can tell apart; of
+        wide data half as many, unless more are asked for. Chosen among so many columns, more than
+        that would explain any target.
+    always : int
+        How many variables have no penalty, and are in every model.
+    spread : float
+        The largest penalty factor over the smallest.
+    wide : bool
+        Whether there are more columns than the rows can tell apart.
+    """
+
+    guess: Array
+    full: int
+    always: int
+    spread: float
+    wide: bool
+
+    @classmethod
+    def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
+        units = units_of(moments, settings)
+        equations = equations_of(units, moments, np.ones(1), settings)
+        size = equations.diag
+        factor = penalty_factors(settings, len(size))
+        always = int(np.count_nonzero((size > 0) & (factor == 0)))
+        used = (size > 0) & (factor > 0)
+        factor = factor[used]
+        least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
+        with np.errstate(over="ignore"):
+            drop = (equations.q[:, used] / np.sqrt(size[used])) ** 2 / factor
+        drop = np.max(drop, axis=1, initial=0.0)
+        # A target that no variable explains has alphas of the size of its own variation.
+        drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
+        guess = drop * units.scale_y**2
+        rank = moments.n_samples - settings.fit_intercept - always
+        if isinstance(equations, RowEquations):
+            # Counted, because a row in two copies tells no more apart than one of twice the weight.
+            rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
+        else:
+            rank = min(rank, independent_columns(equations.S) - always)
+        full = min(int(np.count_nonzero(used)), max(int(rank), 0))
+        wide = moments.is_thin and bool(rank < np.count_nonzero(used))
+        if wide:
+            full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
+        guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
+        return cls(guess, full, always, float(most / least) if used.any() else 1.0, wide)

@@ -1,0 +1,358 @@
+"""Algorithm 1 for many problems at once: all alphas, all targets, all Gram matrices.
+
+For each problem the literal loop of `reference.py` computes, at each gamma and `t_max` times,
+
+    d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2,      b = (S + diag(d))^-1 q.
+
+Only d carries anything from one step to the next. So the engine starts late (`_late_start`), solves
+the steps of all problems of a matrix together (`annealing.pyx`), and stops a problem once each
+coefficient is decided and least squares on the support is the loop's answer. A bound on the error
+that the coefficients carry says which answers it cannot vouch for: these are computed again from an
+earlier start with a stricter tolerance, and at last by the literal loop.
+
+Problems are scaled: columns of unit length, the largest ``|q_j|`` equal to 1.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.reference import ridge, sparsestep_reference
+from sparsestep.solvers import annealing
+from sparsestep.solvers.equations import NormalEquations, negligible
+from sparsestep.solvers.schedule import Schedule
+from sparsestep.threads import one_blas_thread
+
+__all__ = ["solve_all"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Below this eigenvalue, of columns of unit length, the inverse of a Gram matrix is rounding.
+_SINGULAR = 1e-12
+# Below this one columns are strongly correlated: errors that one coefficient carries come back by
+# way of others, which no bound for each sees.
+_MILD = 1e-2
+# Penalties below this share of the smallest eigenvalue of the range of a singular matrix leave the
+# range to its inverse.
+_LIGHT = 0.3
+# So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
+# times as large as the penalties, eigenvalues leave least squares.
+_ABOVE = 8.0
+
+
+@dataclass(frozen=True)
+class _Care:
+    """How the loop is followed: its start, and the error that a solve may leave.
+
+    `start` is how much of a late start the loop remembers where it decides. `tolerance` is the
+    error, relative to |b_j| + gamma, of what the loop remembers, `forgotten` that of all else. No
+    tolerance is the literal loop.
+    """
+
+    start: float
+    tolerance: float
+    forgotten: float
+
+
+_CARE = (
+    _Care(start=1e-9, tolerance=3e-6, forgotten=1e-2),
+    _Care(start=1e-13, tolerance=1e-10, forgotten=1e-5),
+    _Care(start=0.0, tolerance=0.0, forgotten=1.0),
+)
+
+
+def solve_all(
+    equations: Sequence[NormalEquations],
+    schedule: Schedule,
+    penalty_factor: Array | None = None,
+    n_jobs: int = 1,
+    told: Callable[[int], None] = lambda count: None,
+) -> tuple[list[Array], int]:
+    """Coefficients of shape (n_targets, n_alphas, m) for each of `equations`, and the steps taken.
+
+    `n_jobs` threads share the work, each with one thread of the BLAS; but for rounding, the numbers
+    do not depend on it. Any of them calls `told` with how many more problems are solved.
+    """
+    m = len(equations[0].S)
+    factor = np.ones(m) if penalty_factor is None else penalty_factor
+    grams = [_Gram(each, factor) for each in equations]
+    # Matrices left over when each thread has as many are shared, alphas in turn.
+    shared = len(grams) % n_jobs
+    pieces = [
+        (gram, np.arange(piece, gram.alphas.size, n_pieces))
+        for k, gram in enumerate(grams)
+        for n_pieces in [n_jobs if k >= len(grams) - shared else 1]
+        for piece in range(min(n_pieces, gram.alphas.size))
+        if len(gram.used)
+    ]
+
+    def solve(piece: tuple[_Gram, Index]) -> int:
+        gram, problems = piece
+        steps = gram.solve(problems, schedule)
+        told(len(problems))
+        return steps
+
+    with one_blas_thread():
+        if n_jobs == 1 or len(pieces) < 2:
+            steps = [solve(piece) for piece in pieces]
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                steps = list(pool.map(solve, pieces))
+    return [gram.coefs for gram in grams], max(steps, default=0)
+
+
+class _Gram:
+    """The problems of one Gram matrix.
+
+    Attributes
+    ----------
+    used : ndarray of int
+        Columns that may enter: of some length, and of a finite penalty.
+    alphas : ndarray of shape (n_targets, n_alphas)
+    coefs : ndarray of shape (n_targets, n_alphas, m)
+        The answers, put there by `solve`.
+    """
+
+    def __init__(self, equations: NormalEquations, factor: Array) -> None:
+        self.equations, self.factor = equations, factor
+        self.alphas = equations.alphas
+        self.used = np.flatnonzero((equations.diag > 0) & np.isfinite(factor))
+        self.coefs = np.zeros((*self.alphas.shape, len(equations.S)))
+        self._scaled: _Scaled | None = None
+        self._unsolved = self.alphas.size
+        self._lock = threading.Lock()
+
+    def solve(self, problems: Index, schedule: Schedule) -> int:
+        """Solve some of the problems, and return the number of steps."""
+        with self._lock:
+            if self._scaled is None:
+                self._scaled = _Scaled.of(self.equations, self.used, self.factor)
+            scaled = self._scaled
+        target, at = np.unravel_index(problems, self.alphas.shape)
+        alphas = self.alphas[target, at]
+        coefs = np.zeros((len(problems), len(self.used)))
+        todo = np.flatnonzero(alphas > 0)
+        steps = 0
+        for care in _CARE if scaled.mu > _MILD else _CARE[1:]:
+            if len(todo):
+                done, taken = scaled.solve(alphas, target, todo, schedule, care, coefs)
+                todo, steps = todo[~done], max(steps, taken)
+        self.coefs[target[:, np.newaxis], at[:, np.newaxis], self.used] = coefs
+        # What the compiled loop cannot factorize, and least squares of least norm.
+        for i in (*todo, *np.flatnonzero(alphas == 0)):
+            self.coefs[target[i], at[i]] = self._literally(target[i], alphas[i], schedule)
+        with self._lock:
+            self._unsolved -= len(problems)
+            if not self._unsolved:
+                self._scaled = None
+        return steps
+
+    def _literally(self, target: int, alpha: float, schedule: Schedule) -> Array:
+        """The printed loop; without a penalty all its steps are the same."""
+        S, q = self.equations.S, self.equations.q[target]
+        if alpha > 0:
+            with np.errstate(over="ignore"):
+                return sparsestep_reference(
+                    S, q, alpha, penalty_factor=self.factor, **vars(schedule)
+                )
+        b = np.zeros(len(S))
+        used = self.used
+        b[used] = ridge(S[np.ix_(used, used)], np.zeros(len(used)), q[used])
+        b[(np.abs(b) < schedule.epsilon) & (self.factor > 0)] = 0.0
+        return b
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """A Gram matrix of columns of unit length, and its targets.
+
+    Attributes
+    ----------
+    S, P : ndarrays of shape (m, m)
+        The matrix and its inverse.
+    tau : ndarray of shape (m,)
+        What the other columns leave of each: ``1 / P_jj``.
+    mu : float
+        A lower bound on the smallest eigenvalue of S, 0 if it is singular.
+    q, ols : ndarrays of shape (n_targets, m)
+        The targets, each divided by `size`, and least squares.
+    root : ndarray of shape (n_targets, m)
+        A coefficient times this is the scaled one, and so is gamma.
+    factor : ndarray of shape (m,)
+    N, w : ndarrays of shapes (m, n_null) and (n_null,)
+        The null space of S and its eigenvalues, which are rounding; P is then the inverse along
+        all other directions.
+    light : float
+        Penalties below this are light beside the eigenvalues of the range.
+    """
+
+    S: Array
+    P: Array
+    tau: Array
+    mu: float
+    q: Array
+    size: Array
+    ols: Array
+    root: Array
+    factor: Array
+    N: Array
+    w: Array
+    light: float
+
+    @classmethod
+    def of(cls, equations: NormalEquations, used: Index, factor: Array) -> "_Scaled":
+        S, q = equations.S, equations.q
+        if len(used) < len(S):
+            S, q, factor = S[np.ix_(used, used)], q[:, used], factor[used]
+        length = np.sqrt(np.diag(S))
+        S = S / length
+        S /= length[:, np.newaxis]
+        np.fill_diagonal(S, 1.0)
+        q = np.ascontiguousarray(q / length)
+        size = np.abs(q).max(axis=1, keepdims=True)
+        size[size == 0] = 1.0
+        q /= size
+        P = np.empty_like(S)
+        mu = 0.0
+        if annealing.inverse(S, P):
+            mu = float(1.0 / np.abs(P).sum(axis=0).max())
+        root = length / size
+        if mu >= _SINGULAR:
+            none = np.empty((len(S), 0)), np.empty(0)
+            return cls(S, P, 1.0 / np.diag(P), mu, q, size, q @ P, root, factor, *none, 0.0)
+        w, V = np.linalg.eigh(S)
+        null = w < _SINGULAR
+        N, V = np.ascontiguousarray(V[:, null]), V[:, ~null] / np.sqrt(w[~null])
+        zeros, light = np.zeros(len(S)), _LIGHT * w[~null].min(initial=1.0)
+        return cls(
+            S,
+            V @ V.T,
+            zeros,
+            0.0,
+            q,
+            size,
+            np.zeros_like(q),
+            root,
+            factor,
+            N,
+            w[null].clip(0),
+            light,
+        )
+
+    def solve(
+        self,
+        alphas: Array,
+        target: Index,
+        todo: Index,
+        schedule: Schedule,
+        care: _Care,
+        coefs: Array,
+    ) -> tuple[NDArray[np.bool_], int]:
+        """Put the coefficients of the problems `todo` into `coefs`; say which are vouched for."""
+        gammas = schedule.gammas()
+        with np.errstate(over="ignore", under="ignore"):
+            alpha = alphas[todo] / self.size[target[todo], 0] ** 2
+        start, from_ols = self._late_start(alpha, target[todo], schedule, care)
+        b = np.empty((len(todo), len(self.S)))
+        done = np.zeros(len(todo), dtype=np.int32)
+        steps = annealing.solve(
+            self.S,
+            self.P,
+            self.tau,
+            self.mu,
+            self.mu > _MILD,
+            self.N,
+            self.w,
+            self.light,
+            self.q,
+            self.ols,
+            self.root,
+            self.factor,
+            gammas,
+            schedule.gamma_step,
+            schedule.t_max,
+            schedule.epsilon,
+            alpha,
+            target[todo].astype(np.int32),
+            start,
+            from_ols,
+            care.tolerance,
+            care.forgotten,
+            b,
+            done,
+        )
+        vouched = done > 0
+        coefs[todo[vouched]] = b[vouched] / self.root[target[todo[vouched]]]
+        return vouched, steps
+
+    def _late_start(
+        self, alpha: Array, target: Index, schedule: Schedule, care: _Care
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The gamma at which each problem may enter, and whether with least squares or with b = 0.
+
+        While gamma is far above every coefficient, a step is a ridge regression with the penalties
+        ``alpha_j / gamma_j^2``; while these are far below the smallest eigenvalue, it is least
+        squares. Either way a step keeps of an error no more than
+
+            4 min(1, (b / gamma)^2) min(1, penalty / eigenvalue),
+
+        and the latest start is taken of which the steps from there on keep as little as is asked.
+        """
+        gammas = schedule.gammas()
+        with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+            ratio = (self._largest(alpha, target, gammas) / gammas) ** 2
+            steepest = np.max(self.factor / self.root**2, axis=1)[target, np.newaxis]
+            strain = alpha[:, np.newaxis] * steepest / gammas**2 / self.mu
+            # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
+            small = np.logical_and.accumulate(ratio < 1 / _ABOVE**2, axis=1)
+            kept = np.minimum(4 * np.where(small, ratio, 1) * np.minimum(strain, 1), 1)
+            later = np.cumprod(kept[:, ::-1] ** schedule.t_max, axis=1)[:, ::-1]
+            # From zero the first step makes the error, and those after it forget.
+            next_gamma = np.pad(later[:, 1:], ((0, 0), (0, 1)), constant_values=1.0)
+            after_first = kept ** (schedule.t_max - 1) * next_gamma
+            from_zero = small & (2 * ratio * np.minimum(strain, 1) * after_first <= care.start)
+            from_ols = (strain < 1 / _ABOVE) & (strain * later <= care.start)
+        from_zero[:, 0], from_ols[:, 0] = True, False
+        start = len(gammas) - 1 - np.argmax((from_zero | from_ols)[:, ::-1], axis=1)
+        ols = from_ols[np.arange(len(start)), start]
+        return start.astype(np.int32), ols.astype(np.int32)
+
+    def _largest(self, alpha: Array, target: Index, gammas: Array) -> Array:
+        """Upper bounds on the coefficients, in the units of gamma, after the steps at each gamma.
+
+        Ridge regressions have less of their penalty, a sum of squares, than least squares. Where
+        these are far larger, they are computed: ``V (w + penalty)^-1 V'q``.
+        """
+        # The penalty on column j is alpha / gamma^2 times the square of this.
+        scales = np.sqrt(self.factor) / self.root
+        if self.mu > _MILD:
+            longest: Array = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
+            return longest[target, np.newaxis]
+        bound = np.full((len(alpha), len(gammas)), np.inf)
+        for t in np.unique(target):
+            scale, which = scales[t], target == t
+            if not np.all(scale > 0):
+                continue
+            top = scale.max()
+            scale = scale / top
+            w, V = np.linalg.eigh(self.S / scale / scale[:, np.newaxis])
+            along = (self.q[t] / scale) @ V
+            # Where columns are dependent both are rounding; where nearly so, w alone is.
+            rounding = negligible(len(w))
+            along[(w <= rounding) & (np.abs(along) <= rounding * np.abs(along).max())] = 0.0
+            w = w.clip(0.0)
+            penalty = alpha[which, np.newaxis] * top**2 / gammas**2
+            ladder = 2.0 ** np.arange(-60, 61)
+            ridges = V @ (along / (w + ladder[:, np.newaxis])).T / scale[:, np.newaxis]
+            sizes = np.abs(ridges / self.root[t][:, np.newaxis]).max(axis=0)
+            # Not monotone: the largest of the two rungs around each penalty.
+            rung = np.clip(np.searchsorted(ladder, penalty), 1, len(ladder) - 1)
+            bound[which] = np.maximum(sizes[rung - 1], sizes[rung])
+        # The coefficients that a step starts from are those of the gamma before.
+        bound[:, 1:] = np.maximum(bound[:, 1:], bound[:, :-1])
+        return bound

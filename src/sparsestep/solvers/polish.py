@@ -1,0 +1,455 @@
+"""Greedy improvement of a support: add, drop or swap a variable while the exact l0 objective falls.
+
+The objective is ``rss + alpha * sum_j f_j [b_j != 0]`` with least squares on the support A. With
+``V = S_AA^-1``, ``b = V q_A``, residual products ``r_j = q_j - S_jA b``, what A leaves of column j,
+``c_j = S_jj - S_jA V S_Aj``, and ``U = V S_A.``, each move changes the residual sum of squares by
+
+    add j:           - r_j^2 / c_j
+    drop i:          + b_i^2 / V_ii
+    swap i for j:    + b_i^2 / V_ii - (r_j + U_ij b_i / V_ii)^2 / (c_j + U_ij^2 / V_ii).
+
+A search that ends at a poor support from one start seldom does so from another. There are two: the
+fit's own support, and that of forward selection. The better end is taken. If a size is given, the
+best additions or drops lead to it, and then only swaps are made.
+
+Adding or dropping a column changes V, b, r and c by one product with S. Swaps are looked at where
+they gain the most at best: with ``g = r_j^2 / c_j``, the least loss ``l`` of ``b_i^2 / V_ii``, and
+``cos^2 = c_j / S_jj``, what A leaves of column j, no swap for it gains more than
+
+    (sqrt(g) cos + sqrt(l) sin)^2 - l    if  g sin^2 < l cos^2,    else g.
+
+As long as all variables cost the same, neither the best move of a kind nor the variable that
+forward selection adds next depends on how much that is: what is found for one alpha serves for all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from sparsestep.solvers.equations import spanned_by_earlier
+
+__all__ = ["RowGram", "polish_path"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+# What A leaves of a column, relative to the column, below which adding it means nothing.
+_COLLINEAR = 1e-10
+# Coefficients that drifted from least squares by more than this, relatively, are computed anew.
+_DRIFT = 1e-9
+# So many columns at a time are looked at for swaps.
+_MANY = 256
+_EPS = np.finfo(np.float64).eps
+
+
+class Gram(Protocol):
+    """The matrix S as the search sees it: never more of it than a few rows."""
+
+    @property
+    def diag(self) -> Array:
+        """The diagonal."""
+
+    @property
+    def rank(self) -> int:
+        """The rank at most."""
+
+    def block(self, i: Index, j: Index | slice) -> Array:
+        """Rows i, columns j."""
+
+    def combine(self, weights: Array, i: Index) -> Array:
+        """The sum of the rows i, each times its weight."""
+
+
+class MatrixGram:
+    """A matrix in memory."""
+
+    def __init__(self, S: Array) -> None:
+        self.S, self.diag, self.rank = S, np.diag(S), len(S)
+
+    def block(self, i: Index, j: Index | slice) -> Array:
+        """Rows i, columns j."""
+        return self.S[i][:, j]
+
+    def combine(self, weights: Array, i: Index) -> Array:
+        """The sum of the rows i, each times its weight."""
+        return np.asarray(weights @ self.S[i])
+
+
+class RowGram:
+    """``A'A`` of more columns than rows."""
+
+    def __init__(self, A: Array) -> None:
+        self.A, self.diag, self.rank = A, np.einsum("ij,ij->j", A, A), min(A.shape)
+
+    def block(self, i: Index, j: Index | slice) -> Array:
+        """Rows i, columns j."""
+        return self.A[:, i].T @ self.A[:, j]
+
+    def combine(self, weights: Array, i: Index) -> Array:
+        """The sum of the rows i, each times its weight."""
+        return np.asarray((self.A[:, i] @ weights) @ self.A)
+
+
+def polish_path(
+    S: Array | RowGram, q: Array, prices: Array, coefs: Array, sizes: Sequence[int] | None = None
+) -> Array:
+    """Coefficients that no single add, drop or swap improves, found from those of each row.
+
+    A row of `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must
+    not enter. With `sizes`, one for each row, coefficients of so many variables that no swap
+    improves; of another number if the columns do not allow it.
+    """
+    gram: Gram = S if isinstance(S, RowGram) else MatrixGram(S)
+    polished = np.zeros(prices.shape)
+    search: _Search | None = None
+    for row, (price, coef) in enumerate(zip(prices, coefs, strict=True)):
+        terms = _Terms.of(price)
+        if search is None or not search.terms.same(terms):
+            search = _Search(gram, q, terms)
+        size = None if sizes is None else sizes[row]
+        polished[row] = search.polish(terms.common, coef, size)
+    return polished
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """Prices as one that all penalized variables have in common, and the rest."""
+
+    common: float
+    rest: Array
+    must: Mask  # stay, as they cost nothing
+    may: Mask  # enter
+
+    @classmethod
+    def of(cls, prices: Array) -> "_Terms":
+        must, may = prices == 0, np.isfinite(prices)
+        priced = prices[may & ~must]
+        if np.any(priced != priced[:1]):
+            return cls(0.0, np.where(may, prices, 0.0), must, may)
+        return cls(float(priced.max(initial=0.0)), np.zeros_like(prices), must, may)
+
+    def same(self, other: "_Terms") -> bool:
+        """Whether they differ in the common price alone."""
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("rest", "must", "may")
+        )
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Of its kind the move that lowers the objective most, whatever the common price."""
+
+    change: float  # of the objective, but for the common price ...
+    more: int  # ... of so many variables more
+    which: list[np.intp]  # come or go
+
+
+class _Search:
+    """The search on given terms: what it finds at one common price it knows at every other."""
+
+    def __init__(self, S: Gram, q: Array, terms: _Terms) -> None:
+        self.S, self.q, self.terms = S, q, terms
+        self.may = terms.may & (S.diag > 0)
+        self.worth_while = 1e-12 * np.max(q**2 / np.where(S.diag > 0, S.diag, 1.0), initial=0.0)
+        self.forward = _Forward(S, q, terms, self.may, self.worth_while)
+        self.starts: dict[bytes, Mask] = {}
+        self.known: dict[bytes, list[_Move] | None] = {}
+        self.ends: dict[bytes, Array] = {}
+
+    def polish(self, price: float, coef: Array, size: int | None = None) -> Array:
+        """The better of the two ends; or `coef`, where columns are too collinear to search among.
+
+        Those that the start had to leave out may explain much all the same.
+        """
+        forward = self.forward.worth(price) if size is None else self.forward.first(size)
+        starts = [(some | self.terms.must) & self.may for some in (coef != 0, forward)]
+        ends = [self._end(price, size, self._independent(start)) for start in starts]
+        values = [self._objective(price, size, end) for end in ends]
+        best = int(values[1] < values[0] - self.worth_while)
+        rounding = _EPS * (np.abs(coef) @ np.abs(self.q) + np.sum(np.abs(coef)) ** 2)
+        as_it_is = self._objective(price, size, coef) + rounding
+        return coef if as_it_is < values[best] else ends[best]
+
+    def _objective(self, price: float, size: int | None, coef: Array) -> float:
+        """But for ``y'y``; infinite for another size than the one asked for."""
+        inside = np.flatnonzero(coef)
+        if size is not None and len(inside) != size:
+            return np.inf
+        b = coef[inside]
+        fit = b @ (2 * self.q[inside] - self.S.block(inside, inside) @ b)
+        paid = price * np.count_nonzero(~self.terms.must[inside]) + self.terms.rest[inside].sum()
+        return float(paid - fit)
+
+    def _end(self, price: float, size: int | None, mask: Mask) -> Array:
+        """Coefficients at the end of the moves from a support whose columns are independent."""
+        support: _Support | None = None
+        before = mask
+        # Each move lowers the objective, or leads to the size asked for, so no support comes twice;
+        # the bound is for rounding.
+        for _ in range(10 * len(mask) + 10):
+            key = mask.tobytes()
+            if key in self.known:
+                support = None
+            else:
+                support = (
+                    support.checked()
+                    if support
+                    else _Support.of(self.S, self.q, np.flatnonzero(mask))
+                )
+                self.known[key] = self._look_around(support) if support else None
+            moves = self.known[key]
+            if moves is None:
+                # Beside nearly collinear columns rounding can make a move look better than it is.
+                mask = before
+                break
+            more = None if size is None else int(np.sign(size - np.count_nonzero(mask)))
+            move = self._next(moves, price, more)
+            if move is None:
+                break
+            before, mask = mask, mask.copy()
+            for column in move.which:
+                mask[column] ^= True
+                support = support and support.flipped(column)
+        return self._least_squares(mask)
+
+    def _next(self, moves: list[_Move], price: float, more: int | None) -> _Move | None:
+        """The best move if it lowers the objective; if so many `more` are wanted, of that kind."""
+        moves = [move for move in moves if more in (None, move.more)]
+        costs = [move.change + price * move.more for move in moves]
+        least = min(costs, default=np.inf)
+        enough = np.inf if more else -self.worth_while
+        return moves[costs.index(least)] if least < enough else None
+
+    def _least_squares(self, mask: Mask) -> Array:
+        """The coefficients on a support."""
+        key = mask.tobytes()
+        if key not in self.ends:
+            inside = np.flatnonzero(mask)
+            factor = _factor(self.S, inside)
+            assert factor is not None
+            self.ends[key] = np.zeros(len(mask))
+            self.ends[key][inside] = _solved(factor, self.q[inside])
+        return self.ends[key]
+
+    def _look_around(self, support: "_Support") -> list[_Move]:
+        """The best move of each kind."""
+        rest, inside = self.terms.rest, support.inside
+        out = self.may.copy()
+        out[inside] = False
+        outside = np.flatnonzero(out)
+        size, r, c = self.S.diag[outside], support.r[outside], support.c[outside]
+        loss = np.where(self.terms.must[inside], np.inf, support.b**2 / np.diag(support.V))
+        drop = loss - rest[inside]
+        free = c > _COLLINEAR * size
+        gain = np.divide(r**2, c, out=np.full_like(r, np.inf), where=free)
+        add = np.where(free & (gain > self.worth_while), rest[outside] - gain, np.inf)
+        moves = []
+        if len(outside):
+            j = np.argmin(add)
+            moves.append(_Move(float(add[j]), 1, [outside[j]]))
+        if len(inside):
+            i = np.argmin(drop)
+            moves.append(_Move(float(drop[i]), -1, [inside[i]]))
+        if np.any(np.isfinite(loss)):
+            at_best = np.full_like(gain, np.inf)
+            if not rest.any():
+                at_best[free] = _at_best(gain[free], loss.min(), (c / size)[free])
+            moves += self._best_swap(support, outside, drop, at_best)
+        return moves
+
+    def _best_swap(
+        self, support: "_Support", outside: Index, drop: Array, at_best: Array
+    ) -> list[_Move]:
+        """The best swap if one gains, looking first where it may gain the most."""
+        rest = self.terms.rest
+        leaving = np.flatnonzero(np.isfinite(drop))
+        own = np.sqrt(np.diag(support.V)[leaving, np.newaxis])
+        V = support.V[leaving] / own
+        b = support.b[leaving, np.newaxis] / own
+        best: list[_Move] = []
+        least = 0.0
+        left = np.argsort(-at_best)
+        while True:
+            left = left[at_best[left] > -least]
+            if not len(left):
+                return best
+            here, left = outside[left[:_MANY]], left[_MANY:]
+            U = V @ self.S.block(support.inside, here)
+            slack = U**2 + support.c[here]
+            U *= b
+            U += support.r[here]
+            U *= U
+            with np.errstate(divide="ignore", invalid="ignore"):
+                U /= slack
+            swap = drop[leaving, np.newaxis] + rest[here] - U
+            swap[~(slack > _COLLINEAR * self.S.diag[here])] = np.inf
+            i, j = np.unravel_index(np.argmin(swap), swap.shape)
+            if swap[i, j] < least:
+                least = float(swap[i, j])
+                best = [_Move(least, 0, [support.inside[leaving[i]], here[j]])]
+
+    def _independent(self, support: Mask) -> Mask:
+        """The support without columns that others in it span: the dearer, then the later ones go.
+
+        They explain nothing, so that dropping them saves their price, and the formulas need an
+        inverse.
+        """
+        key = support.tobytes()
+        if key not in self.starts:
+            inside = np.flatnonzero(support)
+            dear = np.where(self.terms.must, -1.0, self.terms.rest)[inside]
+            inside = inside[np.argsort(dear, kind="stable")]
+            kept = inside[~spanned_by_earlier(self.S.block(inside, inside), _COLLINEAR)]
+            # Beside near copies rounding may leave more than it should, and columns than the rank.
+            while len(kept) and _factor(self.S, np.sort(kept)) is None:
+                kept = kept[:-1]
+            self.starts[key] = np.zeros_like(support)
+            self.starts[key][kept] = True
+        return self.starts[key]
+
+
+class _Forward:
+    """Forward selection: the variable that gains the most comes next, those without a price first.
+
+    With ``L L' = S_AA`` the rows of ``W = L^-1 S_A.`` give ``c = diag(S) - sum_i W_ij^2``.
+    """
+
+    def __init__(self, S: Gram, q: Array, terms: _Terms, may: Mask, worth_while: float) -> None:
+        self.S, self.terms, self.may, self.worth_while = S, terms, may.copy(), worth_while
+        self.c, self.r, self.W = S.diag.copy(), q.copy(), np.empty((S.rank, len(q)))
+        self.order: list[int] = []
+        self.gains: list[float] = []
+
+    def worth(self, price: float) -> Mask:
+        """The variables that come before the first that gains no more than the price."""
+        k = 0
+        while (k < len(self.order) or self._goes_on()) and self.gains[k] > price + self.worth_while:
+            k += 1
+        return self._support(k)
+
+    def first(self, size: int) -> Mask:
+        """So many variables, or as many as there are."""
+        while len(self.order) < size and self._goes_on():
+            pass
+        return self._support(size)
+
+    def _support(self, k: int) -> Mask:
+        """The first k variables."""
+        support = np.zeros(len(self.r), dtype=bool)
+        support[self.order[:k]] = True
+        return support
+
+    def _goes_on(self) -> bool:
+        """Add a variable, if one is left that the others do not span."""
+        k = len(self.order)
+        left = self.may & (self.c > _COLLINEAR * self.S.diag)
+        left &= (self.r**2 > self.worth_while * self.c) | self.terms.must
+        if k == self.S.rank or not left.any():
+            return False
+        gain = np.full(len(left), -np.inf)
+        gain[left] = self.r[left] ** 2 / self.c[left] - self.terms.rest[left]
+        gain[left & self.terms.must] = np.inf
+        j = int(np.argmax(gain))
+        root = np.sqrt(self.c[j])
+        self.W[k] = (
+            self.S.block(np.array([j]), slice(None))[0] - self.W[:k, j] @ self.W[:k]
+        ) / root
+        self.r -= self.W[k] * (self.r[j] / root)
+        self.c -= self.W[k] ** 2
+        self.may[j] = False
+        self.order.append(j)
+        self.gains.append(float(gain[j]))
+        return True
+
+
+@dataclass(frozen=True)
+class _Support:
+    """Least squares on the columns A, `inside`, with V, b, r and c as above."""
+
+    S: Gram
+    q: Array
+    inside: Index
+    V: Array
+    b: Array
+    r: Array
+    c: Array
+
+    @classmethod
+    def of(cls, S: Gram, q: Array, inside: Index) -> "_Support | None":
+        """None if the columns are not independent."""
+        factor = _factor(S, inside)
+        if factor is None:
+            return None
+        b = _solved(factor, q[inside])
+        V = lapack.dpotri(factor, lower=True)[0] if len(factor) else factor
+        V = np.tril(V) + np.tril(V, -1).T
+        cross = S.block(inside, slice(None))
+        c = S.diag - np.einsum("ij,ij->j", cross, V @ cross)
+        return cls(S, q, inside, V, b, q - b @ cross, c)
+
+    # Beside nearly collinear columns the pivot may be nothing; `checked` sees to it.
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
+    def flipped(self, column: np.intp) -> "_Support":
+        """The column dropped, if it was inside, or else added."""
+        inside, V, b = self.inside, self.V, self.b
+        among = inside == column
+        if among.any():
+            i = int(np.argmax(among))
+            way = V[i]
+            left = self.S.combine(way, inside)
+            pivot = -V[i, i]
+            step = b[i] / pivot
+        else:
+            way = np.append(-V @ self.S.block(inside, np.array([column]))[:, 0], 1.0)
+            inside, V, b = np.append(inside, column), np.pad(V, (0, 1)), np.append(b, 0.0)
+            left = self.S.combine(way, inside)
+            pivot = left[column]
+            step = self.r[column] / pivot
+            among = np.zeros(len(inside), dtype=bool)
+        # In the order of the columns, so that rounding does not depend on that of the moves.
+        stay = np.argsort(inside, kind="stable")
+        stay = stay[~among[stay]]
+        return _Support(
+            self.S,
+            self.q,
+            inside[stay],
+            (V + np.outer(way, way / pivot))[np.ix_(stay, stay)],
+            (b + way * step)[stay],
+            self.r - left * step,
+            self.c - left * (left / pivot),
+        )
+
+    def checked(self) -> "_Support | None":
+        """Itself, or computed anew if rounding has led it away; None if not independent."""
+        inside = self.inside
+        change = self.V @ (self.q[inside] - self.S.block(inside, inside) @ self.b)
+        near = np.linalg.norm(change) <= _DRIFT * np.linalg.norm(self.b)
+        if near and np.all(np.diag(self.V) > 0):
+            return replace(self, b=self.b + change)
+        return _Support.of(self.S, self.q, inside)
+
+
+def _at_best(gain: Array, loss: float, left: Array) -> Array:
+    """The most that a swap for a column can gain, by the formula above."""
+    cos, sin = np.sqrt(left.clip(0.0, 1.0)), np.sqrt((1.0 - left).clip(0.0, 1.0))
+    both = (np.sqrt(gain) * cos + np.sqrt(loss) * sin) ** 2 - loss
+    # A little more, for rounding.
+    return np.where(gain * sin**2 < loss * cos**2, both, gain) + 1e-9 * (gain + loss)
+
+
+def _factor(S: Gram, inside: Index) -> Array | None:
+    """Cholesky's factor of the Gram matrix of some columns, if it has one."""
+    block = S.block(inside, inside)
+    factor, failed = lapack.dpotrf(block, lower=True) if len(block) else (block, 0)
+    return None if failed else factor
+
+
+def _solved(factor: Array, q: Array) -> Array:
+    """The solution for a matrix with this factor."""
+    return np.asarray(lapack.dpotrs(factor, q, lower=True)[0]) if len(q) else q

@@ -1,0 +1,382 @@
+"""Least squares on the kept columns to the last digit, from the rows.
+
+Normal equations lose as many digits as their condition number has. They come back by iterative
+refinement: with the residual r of the rows in twice the precision (`twofold`),
+
+    b += S^-1 (X - c)'W r,      intercept += 1'W r / 1'W 1 - c'(the change of b),
+
+where S and c, the centred sums and means, need only be roughly right. Each round multiplies the
+error by about 1e-16 times the condition number of S. Where that is no help, the rows themselves are
+factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refined together (Björck
+1967), which takes the square root of that condition number instead.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import linalg
+
+from sparsestep.moments import twofold
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import Table
+from sparsestep.penalty import weights
+from sparsestep.solvers.collinearity import Collinearity, collinearity
+from sparsestep.solvers.equations import Units
+from sparsestep.solvers.fitting import Settings
+
+__all__ = ["refine", "refine_path"]
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Errors of the normal equations up to this size are not worth another look at the rows.
+_GOOD = 1e-11
+_LAST_DIGITS = 1e-13
+# Below this reciprocal condition number of the normal equations the rows are factorized.
+_HOPELESS = 1e-13
+# Shares of a coefficient up to this size that a penalty takes cannot be seen.
+_VISIBLE = 1e-9
+_MOST_ROUNDS = 12
+# Numbers in a block of rows: a dozen such blocks fit the cache.
+_BLOCK = 1 << 15
+_LARGE_BLOCK = 1 << 18
+# Rows are factorized if they have no more numbers than this.
+_LARGEST = 1 << 25
+
+
+def refine(
+    table: Table,
+    target: int,
+    moments: Moments,
+    point: tuple[Array, float, float],
+    known: Collinearity,
+    settings: Settings,
+) -> tuple[Array, float, float]:
+    """Coefficients and intercept of least squares on the kept columns, and the error left in them.
+
+    Columns that depend on each other have many; then it is the solution of least norm in the units
+    of the equations. `point` are coefficients, intercept and alpha, `moments` those of the rows and
+    of this target, `known` the `collinearity` of the coefficients.
+    """
+    coef, intercept, _ = point
+    unrefined = coef, intercept, known.error
+    if known.error * (1.0 + known.offset) <= _GOOD or not _is_least_squares(
+        moments, point, known, settings
+    ):
+        return unrefined
+    rows = _Rows(table, target, moments, known, settings.fit_intercept)
+    start = rows.scaled(coef[known.inside], intercept)
+    size = table.n_active * len(known.inside)
+    found = (*start, 1.0)
+    if known.rcond > _HOPELESS:
+        if size > _BLOCK:
+            found = _in_doubles(rows, *start)
+        if not found[2] <= _GOOD:
+            found = _by_sums(rows, *(found[:2] if found[2] < known.error else start))
+    if not found[2] <= _GOOD and size <= _LARGEST:
+        found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
+    if not found[2] < known.error * (1.0 + known.offset):
+        return unrefined
+    result = np.zeros_like(coef)
+    result[known.inside], intercept = rows.given(found[0], found[1])
+    return result, intercept, found[2]
+
+
+def refine_path(
+    table: Table,
+    target: int,
+    moments: Moments,
+    models: tuple[Array, Array, Array],
+    settings: Settings,
+) -> tuple[Array, Array, Array, float] | None:
+    """Coefficients, intercepts and residual sums of squares of many models, if rows give more.
+
+    And the largest error left in the coefficients. In plain doubles, so that a round for all models
+    is two products with the rows. `models` are coefficients, a row for each model, intercepts and
+    alphas; the rest is as in `refine`.
+    """
+    coefs, intercepts, alphas = models
+    largest = np.abs(coefs).max(axis=0, initial=0.0)
+    ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
+    # Some of the columns are no nearer to collinear than all of them, if the rows tell all apart.
+    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.inside):
+        return None
+    known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
+    points = zip(coefs, intercepts, alphas, strict=True)
+    errors = np.array([each.error for each in known])
+    expected = errors * [1.0 + each.offset for each in known]
+    poor = [
+        error > _GOOD and each.rcond > 0 and _is_least_squares(moments, point, each, settings)
+        for error, each, point in zip(expected, known, points, strict=True)
+    ]
+    if not any(poor):
+        return None
+    rows = _Rows(table, target, moments, ever, settings.fit_intercept)
+    unit = rows.unit_x / rows.unit_y
+    B, a = coefs[:, ever.inside] * unit, intercepts / rows.unit_y
+    # A correction must be less than half the one before, the first no more than the error expected.
+    before = np.where(poor, 2 * expected, 0.0)
+    for _ in range(_MOST_ROUNDS):
+        G, g0, rss = _all_residuals(rows, B, a)
+        left = np.flatnonzero(before > _GOOD)
+        if not len(left):
+            break
+        for k in left:
+            inside = np.searchsorted(ever.inside, known[k].inside)
+            of_x = rows.unit_x[inside]
+            change = np.zeros(len(ever.inside))
+            change[inside] = known[k].solve(G[k, inside] * of_x) * of_x
+            size = _relative(change, B[k] + change)
+            errors[k] = min(size, before[k])
+            if size < 0.5 * before[k]:
+                B[k] += change
+                a[k] += rows.of_intercept(float(g0[k]), change)
+                before[k] = size
+            else:
+                before[k] = 0.0
+    coefs = coefs.copy()
+    coefs[:, ever.inside] = B / unit
+    return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
+
+
+def _all_residuals(rows: "_Rows", B: Array, a: Array) -> tuple[Array, Array, Array]:
+    """``(X - c)'W r``, ``1'W r`` and ``r'W r`` for the coefficients in each row of B."""
+    G, g0, rss = np.zeros_like(B), np.zeros_like(a), np.zeros_like(a)
+    mean = a + B @ rows.centre
+    for low, high in rows.blocks(_LARGE_BLOCK):
+        X, y, w = rows.block(low, high)
+        X -= rows.centre
+        r = y - mean[:, np.newaxis] - B @ X.T
+        weighted = r if w is None else r * w
+        rss += np.einsum("ij,ij->i", r, weighted)
+        G += weighted @ X
+        g0 += weighted.sum(axis=1)
+    return G, g0, rss
+
+
+def _is_least_squares(
+    moments: Moments, point: tuple[Array, float, float], known: Collinearity, settings: Settings
+) -> bool:
+    """Whether the penalty at the last gamma of the loop moves no coefficient to speak of.
+
+    It moves them by ``S^-1 D b`` with ``d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2``; and so do
+    coefficients that were set to zero at the end though they explain something. The literal loop is
+    left as it is.
+    """
+    if settings.solver == "reference":
+        return False
+    coef, _, alpha = point
+    if known.rcond > 0:
+        right = moments.xty[known.inside]
+        if not settings.fit_intercept:
+            right = right + moments.weight_sum * moments.mean_x[known.inside] * moments.mean_y
+        away = np.abs(known.solve(right) - coef[known.inside]) * known.length
+        allowed = max(_VISIBLE, 100 * known.error * (1.0 + known.offset))
+        if np.any(away > allowed * np.max(np.abs(coef[known.inside]) * known.length)):
+            return False
+    if settings.polish is not None or alpha == 0:
+        return True
+    units = Units.of(
+        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
+    )
+    scale = units.scale_x[known.inside] / units.scale_y
+    b = coef[known.inside] * scale
+    factor = np.ones_like(coef) if settings.penalty_factor is None else settings.penalty_factor
+    with np.errstate(over="ignore"):
+        alphas = alpha / units.scale_y**2 * factor[known.inside]
+        d = alphas * weights(b, float(settings.schedule.gammas()[-1]))
+    if known.rcond == 0:
+        return not d.any()
+    of_x = units.scale_x[known.inside]
+    moved = known.solve(of_x * d * b) * of_x
+    return bool(np.all(np.abs(moved) <= _VISIBLE * np.abs(b)))
+
+
+class _Rows:
+    """Blocks of the kept columns and the target, scaled by powers of two, which costs no digit."""
+
+    def __init__(
+        self, table: Table, target: int, moments: Moments, known: Collinearity, fit_intercept: bool
+    ) -> None:
+        self.table, self.target, self.known = table, target, known
+        self.fit_intercept = fit_intercept
+        W = moments.weight_sum
+        self.weight_sum = W
+        mean = moments.mean_x[known.inside]
+        spread = known.length / np.sqrt(W)
+        self.unit_x = 2.0 ** np.round(np.log2(spread))
+        of_y = np.sqrt(moments.yty / W + (0.0 if fit_intercept else moments.mean_y**2))
+        self.unit_y = float(2.0 ** np.round(np.log2(of_y))) if of_y > 0 else 1.0
+        self.centre = mean / self.unit_x if fit_intercept else np.zeros_like(mean)
+        self.length = known.length / self.unit_x
+
+    def scaled(self, b: Array, intercept: float) -> tuple[Array, float]:
+        """Coefficients and intercept in units of the scaled rows."""
+        return b * (self.unit_x / self.unit_y), intercept / self.unit_y
+
+    def given(self, b: Array, intercept: float) -> tuple[Array, float]:
+        """Coefficients and intercept in units of the rows as given."""
+        return b * (self.unit_y / self.unit_x), float(intercept * self.unit_y)
+
+    def solve(self, g: Array) -> Array:
+        """``S^-1 g`` in units of the scaled rows."""
+        return np.asarray(self.known.solve(g * self.unit_x) * self.unit_x)
+
+    def of_intercept(self, g0: float, change: Array) -> float:
+        """The change of the intercept that goes with one of the coefficients."""
+        if not self.fit_intercept:
+            return 0.0
+        return g0 / self.weight_sum - float(self.centre @ change)
+
+    def blocks(self, size: int) -> list[tuple[int, int]]:
+        """Ranges of rows with about so many numbers each."""
+        step = max(size // max(len(self.centre), 1), 1)
+        return [(a, min(a + step, self.table.n)) for a in range(0, self.table.n, step)]
+
+    def block(self, a: int, b: int) -> tuple[Array, Array, Array | None]:
+        """Rows a to b of the kept columns, of the target, and the weights."""
+        X, y, w = self.table.block(a, b)
+        X = X[:, self.known.inside]
+        X = X.toarray() if sp.issparse(X) else X
+        return (
+            np.asarray(X, dtype=np.float64) / self.unit_x,
+            np.asarray(y[:, self.target], dtype=np.float64) / self.unit_y,
+            w,
+        )
+
+    def residual(self, X: Array, y: Array, b: Array, intercept: float) -> twofold.Pair:
+        """``y - intercept - X b`` as a pair."""
+        high, low = twofold.product(X, -b)
+        extra = np.column_stack([y, np.full(len(y), -intercept)])
+        terms = np.concatenate([high, extra], axis=1)
+        return twofold.total((terms, np.concatenate([low, np.zeros_like(extra)], axis=1)), axis=1)
+
+    def products(self, X: Array, w: Array | None, r: twofold.Pair) -> tuple[twofold.Pair, ...]:
+        """``(X - c)'W r`` and ``1'W r`` as pairs."""
+        if w is not None:
+            high, low = twofold.product(w, r[0])
+            r = twofold.two_sum(high, low + w * r[1])
+        high, low = twofold.two_sum(X, -self.centre)
+        of_r = r[0][:, np.newaxis], r[1][:, np.newaxis]
+        main, rest = twofold.product(high, of_r[0])
+        rest += low * of_r[0]
+        rest += high * of_r[1]
+        return twofold.total((main, rest), axis=0), twofold.total(r, axis=0)
+
+
+Step = Callable[[Array, float], tuple[Array, float]]
+
+
+def _improved(
+    step: Step, b: Array, intercept: float, enough: float = 0.0
+) -> tuple[Array, float, float]:
+    """Add corrections while each is less than half the one before; and the error that is left."""
+    before = size = np.inf
+    for _ in range(_MOST_ROUNDS):
+        change, of_intercept = step(b, intercept)
+        size = _relative(change, b + change)
+        if not size < 0.5 * before:
+            break
+        b, intercept, before = b + change, intercept + of_intercept, size
+        if size <= enough or np.all(np.abs(change) <= _EPS * np.abs(b)):
+            break
+    return b, intercept, float(np.fmax(np.fmin(size, before), _EPS))
+
+
+def _relative(change: Array, b: Array) -> float:
+    """Size of a change beside the coefficients, in units in which columns are of one size."""
+    size = float(np.max(np.abs(b), initial=0.0))
+    return float(np.max(np.abs(change), initial=0.0)) / size if size > 0 else np.inf
+
+
+def _in_doubles(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float]:
+    """Refine by the normal equations with residuals in plain doubles, to what they can give."""
+
+    def step(b: Array, intercept: float) -> tuple[Array, float]:
+        g, g0 = np.zeros_like(b), 0.0
+        mean = math.fsum([intercept, *(rows.centre * b)])
+        for low, high in rows.blocks(_LARGE_BLOCK):
+            X, y, w = rows.block(low, high)
+            X -= rows.centre
+            r = y - mean - X @ b
+            if w is not None:
+                r *= w
+            g += r @ X
+            g0 += float(r.sum())
+        change = rows.solve(g)
+        return change, rows.of_intercept(g0, change)
+
+    return _improved(step, b, intercept, enough=_GOOD)
+
+
+def _by_sums(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float]:
+    """Refine by the normal equations."""
+
+    def step(b: Array, intercept: float) -> tuple[Array, float]:
+        g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
+        for low, high in rows.blocks(_BLOCK):
+            X, y, w = rows.block(low, high)
+            of_x, of_1 = rows.products(X, w, rows.residual(X, y, b, intercept))
+            g, g0 = twofold.add(g, of_x), twofold.add(g0, of_1)
+        change = rows.solve(g[0])
+        return change, rows.of_intercept(float(g0[0]), change)
+
+    # A round on a large table for the very last digit is not worth its time.
+    large = rows.table.n_active * len(b) > _BLOCK
+    return _improved(step, b, intercept, enough=_LAST_DIGITS if large else 0.0)
+
+
+def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float] | None:
+    """Refine residual and coefficients together by a factorization of the rows, if it has one."""
+    X, y, w = rows.block(0, rows.table.n)
+    root = np.ones(len(y)) if w is None else np.sqrt(w)
+    of_1 = root / np.sqrt(rows.weight_sum)
+    Z = (X - rows.centre) / rows.length * root[:, np.newaxis]
+    if rows.fit_intercept:
+        Z = np.column_stack([of_1, Z])
+    if Z.shape[0] < Z.shape[1]:
+        return None
+    Q, R, pivot = linalg.qr(Z, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    if not diagonal.min() > 10 * max(Z.shape) * _EPS * diagonal.max():
+        return None
+    s = rows.residual(X, y, b, intercept)
+
+    def step(b: Array, intercept: float) -> tuple[Array, float]:
+        # f = y - s - X b and g = X's are both zero at the solution.
+        nonlocal s
+        f = twofold.add(rows.residual(X, y, b, intercept), (-s[0], -s[1]))[0] * root
+        of_x, of_one = rows.products(X, w, s)
+        g = of_x[0] / rows.length
+        if rows.fit_intercept:
+            g = np.concatenate([[float(of_one[0]) / np.sqrt(rows.weight_sum)], g])
+        along = Q.T @ f + linalg.solve_triangular(R, g[pivot], trans="T")
+        solution = np.empty(len(pivot))
+        solution[pivot] = linalg.solve_triangular(R, along)
+        s = twofold.add(s, ((f - Q @ along) / root, np.zeros(len(y))))
+        if not rows.fit_intercept:
+            return solution / rows.length, 0.0
+        change = solution[1:] / rows.length
+        of_mean = float(solution[0]) / np.sqrt(rows.weight_sum)
+        return change, of_mean - float(rows.centre @ change)
+
+    return _improved(step, b, intercept)
+
+
+def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[Array, float, float]:
+    """Of all least-squares solutions the one of least norm, in the units of the equations."""
+    X, y, w = rows.block(0, rows.table.n)
+    root = np.ones(len(y)) if w is None else np.sqrt(w)
+    units = Units.of(
+        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
+    )
+    scale = units.scale_x[rows.known.inside] / rows.unit_x
+    mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
+    Z = (X - rows.centre) / scale * root[:, np.newaxis]
+    b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
+    b /= scale
+    intercept = mean_y - float(rows.centre @ b)
+    return b, intercept, _EPS * float(singular[0] / singular[max(rank - 1, 0)])
