@@ -33,8 +33,10 @@ from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 cdef extern from "kernels.h" nogil:
     double curvature(int, const double *, const double *, double *)
-    void step(int, double, const double *, const double *, double *, double *)
-    double jacobi(int, const double *, const double *, double *)
+    double curvature_single(int, const double *, const double *, const float *, double *)
+    double step(int, double, const double *, const double *, const double *, const double *, double *, double *,
+                double *, double *)
+    double jacobi(int, const double *, const double *, const double *, double *, double *)
     double largest(int, const double *, const double *)
     void direction(int, double, const double *, double *)
     double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
@@ -46,7 +48,6 @@ cdef extern from "kernels.h" nogil:
                        const double *, double *, double *, double *)
     void subtract(int, double, const double *, double *)
     void narrow(int, const double *, float *)
-    void widen(int, const float *, double *)
 
 cdef enum:
     PRIMAL = 0
@@ -59,8 +60,9 @@ cdef enum:  # the state of a problem
 
 cdef enum:
     PLAIN = 24            # up to so many columns a plain loop factorizes faster than LAPACK
+    SMALL = 1000000       # up to so many multiplications OpenBLAS does without copies of the factors
     DIRECT = 32           # up to so many columns every step is a direct solve
-    MOST_ITERATIONS = 40  # after so many iterations a problem goes on by direct solves
+    MOST_ITERATIONS = 40  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
 cdef double SOME_TRUST = 1e-9 # smallest eigenvalue of S from which on P has the digits of a step ...
@@ -76,6 +78,9 @@ cdef double MARGIN = 4.0      # error of x over the correction z that is left ou
 cdef double DIGITS = 1e-9     # relative error of an answer
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
 cdef double EPS = 2.2e-16
+# So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
+# times as large as the penalties, eigenvalues leave least squares.
+cdef double ABOVE = 8.0
 
 cdef struct Gram:  # what the problems share
     int m
@@ -113,7 +118,7 @@ cdef struct Problem:
     bint fresh              # r is not known: the next product is with x, not with p
     bint from_zero          # the step before this one was left out
     bint ending             # decided; the last gammas show in the answer
-    bint direct             # every step is a direct solve
+    bint direct             # every step at this gamma is a direct solve
     bint exact              # this one is
     bint deflated           # the preconditioner is P along the range of S, and exact along its null space
     bint asks               # the next product is that of P and r
@@ -130,6 +135,7 @@ cdef struct Problem:
     double *p
     double *e
     double *inverse         # of the diagonal of the system
+    const double *scale     # a change of x times this is one of b: 1, or e in the dual
     int h                   # hard columns and the factor of their block
     int capacity
     int *hard
@@ -142,25 +148,42 @@ cdef struct Scratch:
     char *support
 
 
+ctypedef fused real:
+    float
+    double
+
+
+cdef void multiply(const real *M, const real *V, real *W, int m, int n) noexcept nogil:
+    """W <- V M for the n rows of V and a symmetric M, by blocks of columns that are small for the BLAS."""
+    cdef int first = 0, columns, most = SMALL // (m * n) // 16 * 16
+    cdef real one = 1.0, zero = 0.0
+    while first < m:
+        columns = min(most, m - first) if most > 0 else m
+        if real is float:
+            sgemm(b"N", b"N", &columns, &n, &m, &one, <float *>M + first, &m, <float *>V, &m, &zero, W + first, &m)
+        else:
+            dgemm(b"N", b"N", &columns, &n, &m, &one, <double *>M + first, &m, <double *>V, &m, &zero, W + first, &m)
+        first += columns
+
+
 cdef bint cholesky(double *A, int n) noexcept nogil:
     """A <- L with L L' = A, by rows of the lower triangle; False if A is not positive definite."""
     cdef int i, j, k, info
-    cdef double s
+    cdef double s, s_i
     if n > PLAIN:
         dpotrf(b"U", &n, A, &n, &info)
         return info == 0
-    for i in range(n):
-        for j in range(i):
-            s = A[i * n + j]
-            for k in range(j):
-                s -= A[i * n + k] * A[j * n + k]
-            A[i * n + j] = s / A[j * n + j]
-        s = A[i * n + i]
-        for k in range(i):
-            s -= A[i * n + k] * A[i * n + k]
-        if not s > 0.0:
+    # Column by column, each taken from all that follow at once: its products do not wait for each other.
+    for j in range(n):
+        if not A[j * n + j] > 0.0:
             return False
-        A[i * n + i] = sqrt(s)
+        A[j * n + j] = sqrt(A[j * n + j])
+        s = 1.0 / A[j * n + j]
+        for i in range(j + 1, n):
+            A[i * n + j] *= s
+            s_i = A[i * n + j]
+            for k in range(j + 1, i + 1):
+                A[i * n + k] -= s_i * A[k * n + j]
     return True
 
 
@@ -174,11 +197,10 @@ cdef void substitute(const double *L, int n, double *v) noexcept nogil:
         dtrsv(b"U", b"N", b"N", &n, <double *>L, &n, v, &one)
         return
     for i in range(n):
-        row = L + i * n
-        s = v[i]
-        for k in range(i):
-            s -= row[k] * v[k]
-        v[i] = s / row[i]
+        s = v[i] / L[i * n + i]
+        v[i] = s
+        for k in range(i + 1, n):
+            v[k] -= s * L[k * n + i]
     for i in range(n - 1, -1, -1):
         row = L + i * n
         s = v[i] / row[i]
@@ -287,7 +309,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         dual_system(m, d, k.x, G.tau, k.e, k.r, k.inverse)
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest(m, k.x, k.e)
-    k.iterations, k.rz = 0, 0.0
+    k.iterations, k.rz, k.scale = 0, 0.0, k.e if form == DUAL else G.ones
     if k.deflated:
         return factorize_null_space(G, k)
     return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
@@ -332,10 +354,11 @@ cdef double deflate(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     return rz
 
 
-cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
-    """z = M^-1 r, and k.left, the largest correction of b that it stands for; returns r'z."""
-    cdef int i, j, m = G.m
-    cdef double rz = jacobi(m, k.inverse, k.r, w.z)
+cdef double precondition(const Gram *G, Problem *k, double rz, Scratch *w) noexcept nogil:
+    """z = M^-1 r, given z and r'z of the diagonal; and k.left, the largest change of b that z stands for."""
+    cdef int i, j
+    if k.h == 0:
+        return rz
     for i in range(k.h):
         w.tmp[i] = k.r[k.hard[i]]
     substitute(k.L, k.h, w.tmp)
@@ -343,14 +366,17 @@ cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         j = k.hard[i]
         rz += k.r[j] * (w.tmp[i] - w.z[j])
         w.z[j] = w.tmp[i]
-    k.left = largest(m, w.z, <const double *>k.e if k.form == DUAL else G.ones)
+    k.left = largest(G.m, w.z, k.scale)
     return rz
 
 
-cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nogil:
-    """Go on, given the product of the matrix and k.p (or k.x if fresh), until the next one is needed."""
+cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scratch *w) noexcept nogil:
+    """Go on, given the product of the matrix and k.p (or k.x if fresh), until the next one is needed.
+
+    A product in single precision is in `Ap_s`, and `Ap` is where it goes in double.
+    """
     cdef int j, m = G.m, state = RUNNING
-    cdef double pAp, rz
+    cdef double pAp, rz = -1.0
     cdef const double *right = k.q if k.form == PRIMAL else k.ols
     if Ap == NULL:
         pass
@@ -362,10 +388,13 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
         k.fresh = False
         k.drift = k.rz = 0.0
     else:
-        pAp = curvature(m, k.e, k.p, Ap)
+        if Ap_s != NULL:
+            pAp = curvature_single(m, k.e, k.p, Ap_s, Ap)
+        else:
+            pAp = curvature(m, k.e, k.p, Ap)
         if not pAp > 0.0:
             return DOUBTFUL
-        step(m, k.rz / pAp, k.p, Ap, k.x, k.r)
+        rz = step(m, k.rz / pAp, k.p, Ap, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
         if G.single and not k.ending:
             k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
     while state == RUNNING:
@@ -380,7 +409,12 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
             if k.deflated and not k.asks:
                 k.asks = True
                 return RUNNING
-            rz = deflate(G, k, w) if k.deflated else precondition(G, k, w)
+            if k.deflated:
+                rz = deflate(G, k, w)
+            else:
+                if rz < 0.0:
+                    rz = jacobi(m, k.inverse, k.scale, k.r, w.z, &k.left)
+                rz = precondition(G, k, rz, w)
             k.asks = False
             if not k.left * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
@@ -391,12 +425,13 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, Scratch *w) noexcept nog
                 k.direct = True
                 if not start_step(G, k):
                     return DOUBTFUL
+                rz = -1.0
                 continue
             if k.drift * k.weight > 1.0:
                 k.fresh = True
                 k.iterations += 1
                 return RUNNING
-        state = finish_step(G, k, w)
+        state, rz = finish_step(G, k, w), -1.0
     return state
 
 
@@ -422,6 +457,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     k.t += 1
     if k.t == G.t_max:
         k.t = 0
+        k.direct = G.literal or G.m <= DIRECT
         if k.g + 1 < G.n_gammas and not k.ending and not G.literal and decided(G, k, w):
             state = settle(G, k, w)
             if state != RUNNING:
@@ -591,6 +627,53 @@ def inverse(const double[:, ::1] S, double[:, ::1] P):
     return info == 0
 
 
+def late_start(
+    const double[::1] alphas,
+    const double[:, :] largest,
+    const double[::1] steepest,
+    double mu,
+    const double[::1] gammas,
+    int t_max,
+    double remembered,
+    int[::1] starts,
+    int[::1] from_ols,
+):
+    """The gamma at which each problem may enter into `starts`, and whether from least squares or from b = 0.
+
+    While gamma is far above every coefficient, a step is a ridge regression with the penalties alpha_j / gamma_j^2;
+    while these are far below the smallest eigenvalue, it is least squares. Either way a step keeps of an error no
+    more than
+
+        4 min(1, (b / gamma)^2) min(1, penalty / eigenvalue),
+
+    and the latest start is taken of which the steps from there on keep no more than `remembered`. `largest` bounds
+    the coefficients of each problem at each gamma, `steepest` times alpha / gamma^2 is the largest penalty.
+    """
+    cdef int i, g, R = <int>alphas.shape[0], G = <int>gammas.shape[0], n_small
+    cdef double ratio, strain, kept, later, after_first
+    with nogil:
+        for i in range(R):
+            # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
+            n_small = 0
+            while n_small < G and largest[i, n_small] * ABOVE < gammas[n_small]:
+                n_small += 1
+            starts[i] = from_ols[i] = 0
+            later = 1.0
+            for g in range(G - 1, 0, -1):
+                strain = alphas[i] * steepest[i] / (gammas[g] * gammas[g]) / mu
+                ratio = (largest[i, g] / gammas[g]) ** 2 if g < n_small else 1.0
+                kept = fmin(4 * ratio * fmin(strain, 1.0), 1.0)
+                # From zero the first step makes the error, and those after it forget.
+                after_first = later * kept ** (t_max - 1)
+                later *= kept ** t_max
+                if strain * ABOVE < 1.0 and strain * later <= remembered:
+                    starts[i], from_ols[i] = g, 1
+                    break
+                if g < n_small and 2 * ratio * fmin(strain, 1.0) * after_first <= remembered:
+                    starts[i] = g
+                    break
+
+
 def solve(
     const double[:, ::1] S,
     const double[:, ::1] P,
@@ -626,8 +709,6 @@ def solve(
     """
     cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, left, which, state, steps = 0
     cdef int n_group[4]
-    cdef double one = 1.0, zero = 0.0
-    cdef float one_s = 1.0, zero_s = 0.0
     cdef size_t size = <size_t>R * m, square = <size_t>m * m
     cdef Gram G
     cdef Scratch w
@@ -679,7 +760,7 @@ def solve(
             k.err = memory + 6 * <size_t>i * m
             k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
             enter(&G, k, starts[i], from_ols[i])
-            state = advance(&G, k, NULL, &w) if start_step(&G, k) else DOUBTFUL
+            state = advance(&G, k, NULL, NULL, &w) if start_step(&G, k) else DOUBTFUL
             done[i] = state == DONE
             if state == RUNNING:
                 active[n] = i
@@ -704,17 +785,15 @@ def solve(
                         narrow(m, k.p, V_s + <size_t>i * m)
                     i += 1
             if which < 2:
-                dgemm(b"N", b"N", &m, &i, &m, &one, <double *>(G.S if which == 0 else G.P), &m, V, &m, &zero, W, &m)
+                multiply[double](G.S if which == 0 else G.P, V, W, m, i)
             else:
-                sgemm(b"N", b"N", &m, &i, &m, &one_s, S_s if which == 2 else P_s, &m, V_s, &m, &zero_s, W_s, &m)
+                multiply[float](S_s if which == 2 else P_s, V_s, W_s, m, i)
             i = left = 0
             for s in range(n):
                 k = &problems[active[s]]
                 state = RUNNING
                 if group(&G, k) == which:
-                    if which >= 2:
-                        widen(m, W_s + <size_t>i * m, W + <size_t>i * m)
-                    state = advance(&G, k, W + <size_t>i * m, &w)
+                    state = advance(&G, k, W + <size_t>i * m, W_s + <size_t>i * m if which >= 2 else NULL, &w)
                     done[active[s]] = state == DONE
                     i += 1
                 if state == RUNNING:

@@ -40,9 +40,6 @@ _MILD = 1e-2
 # Penalties below this share of the smallest eigenvalue of the range of a singular matrix leave the
 # range to its inverse.
 _LIGHT = 0.3
-# So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
-# times as large as the penalties, eigenvalues leave least squares.
-_ABOVE = 8.0
 
 
 @dataclass(frozen=True)
@@ -293,34 +290,18 @@ class _Scaled:
     def _late_start(
         self, alpha: Array, target: Index, schedule: Schedule, care: _Care
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The gamma at which each problem may enter, and whether with least squares or with b = 0.
-
-        While gamma is far above every coefficient, a step is a ridge regression with the penalties
-        ``alpha_j / gamma_j^2``; while these are far below the smallest eigenvalue, it is least
-        squares. Either way a step keeps of an error no more than
-
-            4 min(1, (b / gamma)^2) min(1, penalty / eigenvalue),
-
-        and the latest start is taken of which the steps from there on keep as little as is asked.
-        """
+        """The gamma at which each problem may enter, and whether from least squares or b = 0."""
         gammas = schedule.gammas()
-        with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-            ratio = (self._largest(alpha, target, gammas) / gammas) ** 2
-            steepest = np.max(self.factor / self.root**2, axis=1)[target, np.newaxis]
-            strain = alpha[:, np.newaxis] * steepest / gammas**2 / self.mu
-            # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
-            small = np.logical_and.accumulate(ratio < 1 / _ABOVE**2, axis=1)
-            kept = np.minimum(4 * np.where(small, ratio, 1) * np.minimum(strain, 1), 1)
-            later = np.cumprod(kept[:, ::-1] ** schedule.t_max, axis=1)[:, ::-1]
-            # From zero the first step makes the error, and those after it forget.
-            next_gamma = np.pad(later[:, 1:], ((0, 0), (0, 1)), constant_values=1.0)
-            after_first = kept ** (schedule.t_max - 1) * next_gamma
-            from_zero = small & (2 * ratio * np.minimum(strain, 1) * after_first <= care.start)
-            from_ols = (strain < 1 / _ABOVE) & (strain * later <= care.start)
-        from_zero[:, 0], from_ols[:, 0] = True, False
-        start = len(gammas) - 1 - np.argmax((from_zero | from_ols)[:, ::-1], axis=1)
-        ols = from_ols[np.arange(len(start)), start]
-        return start.astype(np.int32), ols.astype(np.int32)
+        with np.errstate(all="ignore"):
+            bound = self._largest(alpha, target, gammas)
+            steepest = np.max(self.factor / self.root**2, axis=1)[target]
+        bound = np.broadcast_to(bound, (len(alpha), len(gammas)))
+        start = np.empty(len(alpha), dtype=np.int32)
+        from_ols = np.empty(len(alpha), dtype=np.int32)
+        annealing.late_start(
+            alpha, bound, steepest, self.mu, gammas, schedule.t_max, care.start, start, from_ols
+        )
+        return start, from_ols
 
     def _largest(self, alpha: Array, target: Index, gammas: Array) -> Array:
         """Upper bounds on the coefficients, in the units of gamma, after the steps at each gamma.

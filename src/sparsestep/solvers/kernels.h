@@ -8,6 +8,7 @@
 #define ABS(a) ((a) < 0 ? -(a) : (a))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+
 /* Ap <- Ap + e p; returns p'Ap. */
 KERNEL double curvature(int m, const double *restrict e, const double *restrict p,
                         double *restrict Ap) {
@@ -20,25 +21,48 @@ KERNEL double curvature(int m, const double *restrict e, const double *restrict 
   return pAp;
 }
 
-/* x <- x + a p, r <- r - a Ap. */
-KERNEL void step(int m, double a, const double *restrict p, const double *restrict Ap,
-                 double *restrict x, double *restrict r) {
-#pragma omp simd
+/* The same from a product in single precision. */
+KERNEL double curvature_single(int m, const double *restrict e, const double *restrict p,
+                               const float *restrict Sp, double *restrict Ap) {
+  double pAp = 0.0;
+#pragma omp simd reduction(+ : pAp)
   for (int j = 0; j < m; j++) {
-    x[j] += a * p[j];
-    r[j] -= a * Ap[j];
+    Ap[j] = Sp[j] + e[j] * p[j];
+    pAp += p[j] * Ap[j];
   }
+  return pAp;
 }
 
-/* z <- r / diag; returns r'z. */
-KERNEL double jacobi(int m, const double *restrict inverse, const double *restrict r,
-                     double *restrict z) {
-  double rz = 0.0;
-#pragma omp simd reduction(+ : rz)
+/* x <- x + a p, r <- r - a Ap, z <- r / diag; returns r'z, and in `most` the largest |scale_j z_j|. */
+KERNEL double step(int m, double a, const double *restrict p, const double *restrict Ap,
+                   const double *restrict inverse, const double *restrict scale,
+                   double *restrict x, double *restrict r, double *restrict z, double *most) {
+  double rz = 0.0, largest = 0.0;
+#pragma omp simd reduction(+ : rz) reduction(max : largest)
   for (int j = 0; j < m; j++) {
-    z[j] = inverse[j] * r[j];
-    rz += r[j] * z[j];
+    x[j] += a * p[j];
+    double rj = r[j] - a * Ap[j], zj = inverse[j] * rj, size = ABS(scale[j] * zj);
+    r[j] = rj;
+    z[j] = zj;
+    rz += rj * zj;
+    largest = MAX(size, largest);
   }
+  *most = largest;
+  return rz;
+}
+
+/* The same without a step. */
+KERNEL double jacobi(int m, const double *restrict inverse, const double *restrict scale,
+                     const double *restrict r, double *restrict z, double *most) {
+  double rz = 0.0, largest = 0.0;
+#pragma omp simd reduction(+ : rz) reduction(max : largest)
+  for (int j = 0; j < m; j++) {
+    double zj = inverse[j] * r[j], size = ABS(scale[j] * zj);
+    z[j] = zj;
+    rz += r[j] * zj;
+    largest = MAX(size, largest);
+  }
+  *most = largest;
   return rz;
 }
 
@@ -142,12 +166,8 @@ KERNEL void subtract(int m, double a, const double *restrict x, double *restrict
   for (int j = 0; j < m; j++) y[j] -= a * x[j];
 }
 
-/* Between the precisions. */
+/* To single precision. */
 KERNEL void narrow(int m, const double *restrict x, float *restrict y) {
 #pragma omp simd
   for (int j = 0; j < m; j++) y[j] = (float)x[j];
-}
-KERNEL void widen(int m, const float *restrict x, double *restrict y) {
-#pragma omp simd
-  for (int j = 0; j < m; j++) y[j] = x[j];
 }
