@@ -8,8 +8,10 @@ one of two forms of the same system, with P = S^-1 and tau_j = 1 / P_jj:
 
 by conjugate gradients in the textbook's letters (x, r, z, p, Ap), preconditioned by the diagonal or, where
 columns are strongly correlated, by an exact Cholesky factor of the *hard* columns (d_j < 1 in the primal,
-d_j > tau_j in the dual) and the diagonal elsewhere. With all columns hard it is a direct solve. The form
-with fewer hard columns is taken. `e` is the diagonal added to the matrix: d, or 1 / d.
+d_j > tau_j in the dual) and the diagonal elsewhere. The form with fewer hard columns is taken. With nearly
+all columns hard, the preconditioner is (S + level I)^-1 by eigenvectors if the penalties are nearly alike, as
+in a ridge regression, but for a few directions taken exactly; else the step is a direct solve. `e` is the diagonal
+added to the matrix: d, or 1 / d.
 
 Differences from the textbook:
 
@@ -65,6 +67,7 @@ cdef enum:
     MOST_ITERATIONS = 40  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
+cdef double SPREAD = 2.0       # eigenvalues so many times as large as the differences of penalties hardly feel them
 cdef double SOME_TRUST = 1e-9 # smallest eigenvalue of S from which on P has the digits of a step ...
 cdef double TRUST = 1e-6      # ... and of an answer
 cdef double IN_RATIO = 4.0    # selected: |b_j| > IN_RATIO gamma and d_j < IN_WEIGHT tau_j
@@ -87,11 +90,11 @@ cdef struct Gram:  # what the problems share
     int n_gammas
     int t_max
     const double *S
-    const double *P         # the inverse of S; if S is singular, along its range only
-    const double *N         # an orthonormal basis of the null space, m x n_null, ...
-    int n_null
-    const double *w         # ... and its eigenvalues, which are rounding
-    double light            # penalties that are light beside the range of S
+    const double *P         # the inverse of S
+    const double *V         # eigenvectors of S in the metric of the penalty, by rows and by columns; NULL if mild
+    const double *V_t
+    const double *w         # their eigenvalues, smallest first
+    const double *metric    # d_j in that metric, over d_j
     const double *tau
     double mu               # lower bound on the smallest eigenvalue of S
     const double *gamma
@@ -120,8 +123,10 @@ cdef struct Problem:
     bint ending             # decided; the last gammas show in the answer
     bint direct             # every step at this gamma is a direct solve
     bint exact              # this one is
-    bint deflated           # the preconditioner is P along the range of S, and exact along its null space
-    bint asks               # the next product is that of P and r
+    bint spectral           # the preconditioner is spectral in this one
+    int stage               # of the preconditioner: 1 and 2 ask for the products with V' and V
+    int n_low               # so many of the smallest eigenvalues are taken with all penalties,
+    double level            # the others with this one
     int iterations
     double rz
     double weight           # of a correction z; below 1 / weight it is small enough
@@ -153,16 +158,16 @@ ctypedef fused real:
     double
 
 
-cdef void multiply(const real *M, const real *V, real *W, int m, int n) noexcept nogil:
-    """W <- V M for the n rows of V and a symmetric M, by blocks of columns that are small for the BLAS."""
+cdef void multiply(const real *M, const real *X, real *Y, int m, int n) noexcept nogil:
+    """Y <- X M for the n rows of X, by blocks of columns of M that are small for the BLAS."""
     cdef int first = 0, columns, most = SMALL // (m * n) // 16 * 16
     cdef real one = 1.0, zero = 0.0
     while first < m:
         columns = min(most, m - first) if most > 0 else m
         if real is float:
-            sgemm(b"N", b"N", &columns, &n, &m, &one, <float *>M + first, &m, <float *>V, &m, &zero, W + first, &m)
+            sgemm(b"N", b"N", &columns, &n, &m, &one, <float *>M + first, &m, <float *>X, &m, &zero, Y + first, &m)
         else:
-            dgemm(b"N", b"N", &columns, &n, &m, &one, <double *>M + first, &m, <double *>V, &m, &zero, W + first, &m)
+            dgemm(b"N", b"N", &columns, &n, &m, &one, <double *>M + first, &m, <double *>X, &m, &zero, Y + first, &m)
         first += columns
 
 
@@ -288,9 +293,10 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
     elif 2 * n_hard[1 - form] < n_hard[form]:
         form = 1 - form
-    k.deflated = G.n_null > 0 and not k.direct and largest(m, d, G.ones) < G.light
-    k.exact = k.direct or (not G.mild and not k.deflated and n_hard[form] > MOST * m)
-    if k.exact:
+    k.exact = k.direct or (not G.mild and n_hard[form] > MOST * m)
+    k.spectral = k.exact and not k.direct and nearly_alike(G, k, d)
+    k.exact = k.exact and not k.spectral
+    if k.exact or k.spectral:
         form = PRIMAL
     k.fresh = form != k.form and not k.exact
     k.form = form
@@ -298,7 +304,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         for j in range(m):
             k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j]
     k.h = 0
-    if k.exact or not (G.mild or k.deflated):
+    if k.exact or not (G.mild or k.spectral):
         for j in range(m):
             if k.exact or (d[j] < 1.0 if form == PRIMAL else d[j] > G.tau[j]):
                 k.hard[k.h] = j
@@ -310,21 +316,33 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest(m, k.x, k.e)
     k.iterations, k.rz, k.scale = 0, 0.0, k.e if form == DUAL else G.ones
-    if k.deflated:
-        return factorize_null_space(G, k)
+    if k.spectral:
+        return factorize_low_directions(G, k)
     return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
 
 
-cdef bint factorize_null_space(const Gram *G, Problem *k) noexcept nogil:
-    """The Cholesky factor of N'(S + D)N."""
-    cdef int i, j, l, n = G.n_null
+cdef bint nearly_alike(const Gram *G, Problem *k, const double *d) noexcept nogil:
+    """Whether but few eigenvalues of S + level I are small beside the differences of the penalties from it."""
+    cdef int j
+    cdef double least = INFINITY, most = 0.0
+    for j in range(G.m):
+        least, most = fmin(least, d[j] * G.metric[j]), fmax(most, d[j] * G.metric[j])
+    k.level, k.n_low = 0.5 * (least + most), 0
+    while 16 * k.n_low <= G.m and G.w[k.n_low] + k.level < SPREAD * (most - k.level):
+        k.n_low += 1
+    return 16 * k.n_low <= G.m
+
+
+cdef bint factorize_low_directions(const Gram *G, Problem *k) noexcept nogil:
+    """The Cholesky factor of V'(S + D)V for the smallest eigenvalues."""
+    cdef int i, j, l, n = k.n_low
     cdef double v
     cdef const double *row
     if not reserve(k, n):
         return False
     memset(k.L, 0, <size_t>n * n * sizeof(double))
     for j in range(G.m):
-        row = G.N + <size_t>j * n
+        row = G.V + <size_t>j * G.m
         for i in range(n):
             v = k.e[j] * row[i]
             for l in range(i + 1):
@@ -334,24 +352,13 @@ cdef bint factorize_null_space(const Gram *G, Problem *k) noexcept nogil:
     return cholesky(k.L, n)
 
 
-cdef double deflate(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
-    """z <- z + N (N'(S + D)N)^-1 N'r, where z is P r; returns r'z."""
-    cdef int i, j, n = G.n_null
-    cdef double rz = 0.0
-    cdef const double *row
-    memset(w.tmp, 0, n * sizeof(double))
-    for j in range(G.m):
-        row = G.N + <size_t>j * n
-        for i in range(n):
-            w.tmp[i] += row[i] * k.r[j]
-    substitute(k.L, n, w.tmp)
-    for j in range(G.m):
-        row = G.N + <size_t>j * n
-        for i in range(n):
-            w.z[j] += row[i] * w.tmp[i]
-        rz += k.r[j] * w.z[j]
-    k.left = largest(G.m, w.z, G.ones)
-    return rz
+cdef void divide_by_eigenvalues(const Gram *G, Problem *k, const double *Vr) noexcept nogil:
+    """k.inverse <- V'r over the eigenvalues of S + D: over their block for the low ones, w + level for others."""
+    cdef int i
+    memcpy(k.inverse, Vr, G.m * sizeof(double))
+    substitute(k.L, k.n_low, k.inverse)
+    for i in range(k.n_low, G.m):
+        k.inverse[i] /= G.w[i] + k.level
 
 
 cdef double precondition(const Gram *G, Problem *k, double rz, Scratch *w) noexcept nogil:
@@ -380,7 +387,11 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
     cdef const double *right = k.q if k.form == PRIMAL else k.ols
     if Ap == NULL:
         pass
-    elif k.asks:
+    elif k.stage == 1:
+        divide_by_eigenvalues(G, k, Ap)
+        k.stage = 2
+        return RUNNING
+    elif k.stage == 2:
         memcpy(w.z, Ap, m * sizeof(double))
     elif k.fresh:
         for j in range(m):
@@ -406,16 +417,18 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         elif k.fresh:
             return RUNNING
         else:
-            if k.deflated and not k.asks:
-                k.asks = True
-                return RUNNING
-            if k.deflated:
-                rz = deflate(G, k, w)
+            if k.spectral:
+                k.stage = (k.stage + 1) % 3
+                if k.stage == 1:
+                    return RUNNING
+                rz = 0.0
+                for j in range(m):
+                    rz += k.r[j] * w.z[j]
+                k.left = largest(m, w.z, G.ones)
             else:
                 if rz < 0.0:
                     rz = jacobi(m, k.inverse, k.scale, k.r, w.z, &k.left)
                 rz = precondition(G, k, rz, w)
-            k.asks = False
             if not k.left * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
                     direction(m, rz / k.rz if k.rz > 0.0 else 0.0, w.z, k.p)
@@ -609,8 +622,17 @@ cdef int last_step(const Gram *G, Problem *k) noexcept nogil:
 
 
 cdef inline int group(const Gram *G, const Problem *k) noexcept nogil:
-    """Which product a problem asks for: 0 or 1 with S or P, 2 or 3 the same in single precision."""
-    return DUAL if k.asks else k.form + (2 if G.single and not k.fresh and not k.ending else 0)
+    """Which product a problem asks for: 0 or 1 with S or P, 2 or 3 the same in single precision, 4 or 5 with V."""
+    if k.stage > 0:
+        return 3 + k.stage
+    return k.form + (2 if G.single and not k.fresh and not k.ending else 0)
+
+
+cdef inline const double *asked(const Problem *k) noexcept nogil:
+    """The vector of that product."""
+    if k.stage > 0:
+        return k.r if k.stage == 1 else k.inverse
+    return k.x if k.fresh else k.p
 
 
 def inverse(const double[:, ::1] S, double[:, ::1] P):
@@ -680,9 +702,10 @@ def solve(
     const double[::1] tau,
     double mu,
     bint mild,
-    const double[:, ::1] N,
-    const double[::1] w_null,
-    double light,
+    const double[:, ::1] V,
+    const double[:, ::1] V_t,
+    const double[::1] w_V,
+    const double[::1] metric,
     const double[:, ::1] q,
     const double[:, ::1] ols,
     const double[:, ::1] root,
@@ -708,7 +731,8 @@ def solve(
     tolerance of 0 stands for the literal loop.
     """
     cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, left, which, state, steps = 0
-    cdef int n_group[4]
+    cdef int n_group[6]
+    cdef const double *doubles[6]
     cdef size_t size = <size_t>R * m, square = <size_t>m * m
     cdef Gram G
     cdef Scratch w
@@ -718,21 +742,20 @@ def solve(
     cdef int *indices = <int *>malloc((size + R) * sizeof(int))
     cdef char *support = <char *>malloc(m)
     cdef float *singles = NULL
-    cdef double *V = memory + 6 * size
-    cdef double *W = memory + 7 * size
+    cdef double *X = memory + 6 * size
+    cdef double *Y = memory + 7 * size
     cdef double *ones = memory + 8 * size
     cdef int *active = indices + size
     cdef float *S_s
     cdef float *P_s
-    cdef float *V_s
-    cdef float *W_s
+    cdef float *X_s
+    cdef float *Y_s
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], t_max
     G.S, G.P, G.tau, G.mu = &S[0, 0], &P[0, 0], &tau[0], mu
-    G.n_null = <int>w_null.shape[0]
-    G.light = light
-    if G.n_null > 0:
-        G.N, G.w = &N[0, 0], &w_null[0]
+    if not mild:
+        G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.ones, G.zeros = ones, ones + 4 * m
+    doubles[0], doubles[1], doubles[4], doubles[5] = G.S, G.P, G.V, G.V_t
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], gamma_step, epsilon, &factor[0]
     G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
     G.strict, G.loose = 1.0 / (tolerance or 1.0), 1.0 / forgotten
@@ -744,7 +767,7 @@ def solve(
     if problems == NULL or memory == NULL or indices == NULL or support == NULL or (G.single and singles == NULL):
         free(problems); free(memory); free(indices); free(support); free(singles)
         raise MemoryError(f"{R} problems of {m} columns")
-    S_s, P_s, V_s, W_s = singles, singles + square, singles + 2 * square, singles + 2 * square + size
+    S_s, P_s, X_s, Y_s = singles, singles + square, singles + 2 * square, singles + 2 * square + size
     with nogil:
         for i in range(m):
             ones[i] = 1.0
@@ -772,28 +795,28 @@ def solve(
             for s in range(n):
                 n_group[group(&G, &problems[active[s]])] += 1
             which = 0
-            for i in range(1, 4):
+            for i in range(1, 6):
                 if n_group[i] > n_group[which]:
                     which = i
             i = 0
             for s in range(n):
                 k = &problems[active[s]]
                 if group(&G, k) == which:
-                    if which < 2:
-                        memcpy(V + <size_t>i * m, k.r if k.asks else k.x if k.fresh else k.p, m * sizeof(double))
+                    if which in (2, 3):
+                        narrow(m, k.p, X_s + <size_t>i * m)
                     else:
-                        narrow(m, k.p, V_s + <size_t>i * m)
+                        memcpy(X + <size_t>i * m, asked(k), m * sizeof(double))
                     i += 1
-            if which < 2:
-                multiply[double](G.S if which == 0 else G.P, V, W, m, i)
+            if which in (2, 3):
+                multiply[float](S_s if which == 2 else P_s, X_s, Y_s, m, i)
             else:
-                multiply[float](S_s if which == 2 else P_s, V_s, W_s, m, i)
+                multiply[double](doubles[which], X, Y, m, i)
             i = left = 0
             for s in range(n):
                 k = &problems[active[s]]
                 state = RUNNING
                 if group(&G, k) == which:
-                    state = advance(&G, k, W + <size_t>i * m, W_s + <size_t>i * m if which >= 2 else NULL, &w)
+                    state = advance(&G, k, Y + <size_t>i * m, Y_s + <size_t>i * m if which in (2, 3) else NULL, &w)
                     done[active[s]] = state == DONE
                     i += 1
                 if state == RUNNING:

@@ -37,9 +37,6 @@ _SINGULAR = 1e-12
 # Below this one columns are strongly correlated: errors that one coefficient carries come back by
 # way of others, which no bound for each sees.
 _MILD = 1e-2
-# Penalties below this share of the smallest eigenvalue of the range of a singular matrix leave the
-# range to its inverse.
-_LIGHT = 0.3
 
 
 @dataclass(frozen=True)
@@ -181,11 +178,9 @@ class _Scaled:
     root : ndarray of shape (n_targets, m)
         A coefficient times this is the scaled one, and so is gamma.
     factor : ndarray of shape (m,)
-    N, w : ndarrays of shapes (m, n_null) and (n_null,)
-        The null space of S and its eigenvalues, which are rounding; P is then the inverse along
-        all other directions.
-    light : float
-        Penalties below this are light beside the eigenvalues of the range.
+    metric, w, V : ndarrays of shapes (m,), (m,) and (m, m)
+        Empty unless columns are strongly correlated. V'SV = diag(w), smallest first, and
+        V'DV = I for the penalties D = diag(1 / metric) of a ridge regression.
     """
 
     S: Array
@@ -197,9 +192,9 @@ class _Scaled:
     ols: Array
     root: Array
     factor: Array
-    N: Array
+    metric: Array
     w: Array
-    light: float
+    V: Array
 
     @classmethod
     def of(cls, equations: NormalEquations, used: Index, factor: Array) -> "_Scaled":
@@ -218,28 +213,18 @@ class _Scaled:
         mu = 0.0
         if annealing.inverse(S, P):
             mu = float(1.0 / np.abs(P).sum(axis=0).max())
-        root = length / size
         if mu >= _SINGULAR:
-            none = np.empty((len(S), 0)), np.empty(0)
-            return cls(S, P, 1.0 / np.diag(P), mu, q, size, q @ P, root, factor, *none, 0.0)
-        w, V = np.linalg.eigh(S)
-        null = w < _SINGULAR
-        N, V = np.ascontiguousarray(V[:, null]), V[:, ~null] / np.sqrt(w[~null])
-        zeros, light = np.zeros(len(S)), _LIGHT * w[~null].min(initial=1.0)
-        return cls(
-            S,
-            V @ V.T,
-            zeros,
-            0.0,
-            q,
-            size,
-            np.zeros_like(q),
-            root,
-            factor,
-            N,
-            w[null].clip(0),
-            light,
-        )
+            tau, ols = 1.0 / np.diag(P), q @ P
+        else:
+            mu, tau, ols = 0.0, np.zeros(len(S)), np.zeros_like(q)
+        metric, w, V = np.empty(0), np.empty(0), np.empty((0, 0))
+        if not mu > _MILD:
+            scale = np.sqrt(factor) / length
+            scale[scale == 0] = scale.max() or 1.0
+            scale /= scale.max()
+            w, V = np.linalg.eigh(S / scale / scale[:, np.newaxis])
+            metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
+        return cls(S, P, tau, mu, q, size, ols, length / size, factor, metric, w, V)
 
     def solve(
         self,
@@ -263,9 +248,10 @@ class _Scaled:
             self.tau,
             self.mu,
             self.mu > _MILD,
-            self.N,
+            self.V,
+            np.ascontiguousarray(self.V.T),
             self.w,
-            self.light,
+            self.metric,
             self.q,
             self.ols,
             self.root,
@@ -315,21 +301,15 @@ class _Scaled:
             longest: Array = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
             return longest[target, np.newaxis]
         bound = np.full((len(alpha), len(gammas)), np.inf)
-        for t in np.unique(target):
-            scale, which = scales[t], target == t
-            if not np.all(scale > 0):
-                continue
-            top = scale.max()
-            scale = scale / top
-            w, V = np.linalg.eigh(self.S / scale / scale[:, np.newaxis])
-            along = (self.q[t] / scale) @ V
+        for t in np.unique(target) if np.all(self.factor > 0) else ():
+            which = target == t
+            along = self.q[t] @ self.V
             # Where columns are dependent both are rounding; where nearly so, w alone is.
-            rounding = negligible(len(w))
-            along[(w <= rounding) & (np.abs(along) <= rounding * np.abs(along).max())] = 0.0
-            w = w.clip(0.0)
-            penalty = alpha[which, np.newaxis] * top**2 / gammas**2
+            rounding = negligible(len(self.w))
+            along[(self.w <= rounding) & (np.abs(along) <= rounding * np.abs(along).max())] = 0.0
+            penalty = alpha[which, np.newaxis] * scales[t].max() ** 2 / gammas**2
             ladder = 2.0 ** np.arange(-60, 61)
-            ridges = V @ (along / (w + ladder[:, np.newaxis])).T / scale[:, np.newaxis]
+            ridges = self.V @ (along / (self.w + ladder[:, np.newaxis])).T
             sizes = np.abs(ridges / self.root[t][:, np.newaxis]).max(axis=0)
             # Not monotone: the largest of the two rungs around each penalty.
             rung = np.clip(np.searchsorted(ladder, penalty), 1, len(ladder) - 1)
