@@ -5,13 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from sparsestep.study.analysis import analyse
-from sparsestep.study.claims import claims_of
-from sparsestep.study.deviations import deviations_of
-from sparsestep.study.markdown import claims_in_short, markdown_of
-from sparsestep.study.question import answer_of
-from sparsestep.study.results import METHODS
-from sparsestep.study.summary import summary_of
+from sparsestep.study.claims import answer_of, claims_of, deviations_of
+from sparsestep.study.methods import METHODS
+from sparsestep.study.report import claims_in_short, markdown_of, summary_of
+from sparsestep.study.statistics import analyse
 from study_table import made_up
 
 
@@ -36,7 +33,7 @@ def single_best(column, best, worst):
     row = 0
     for counts, value in ((best, 0.4), (worst, 0.6)):
         for method, count in counts.items():
-            values[row : row + count, METHODS.index(method)] = value
+            values[row : row + count, list(METHODS).index(method)] = value
             row += count
     assert row <= 180
     # Rows are sorted by data set and method.
@@ -270,8 +267,7 @@ def test_a_worse_method_is_said_to_be_worse():
 
 
 def summary(replicates=1, **options):
-    analysis = analyse(*made_up(replicates, **options))
-    return summary_of(analysis, claims_of(analysis), answer_of(analysis))
+    return summary_of(analyse(*made_up(replicates, **options)))
 
 
 def test_the_summary_is_json_and_repeats():
@@ -302,8 +298,7 @@ def test_an_infinite_f_is_no_number_in_json():
     results = made_up()[0]
     for column in ("mse_b", "hit_rate", "mse_y", "time"):
         results = with_order(column, METHODS, results=results)
-    analysis = analyse(results, made_up()[1])
-    found = summary_of(analysis, claims_of(analysis), answer_of(analysis))
+    found = summary_of(analyse(results, made_up()[1]))
     json.dumps(found, allow_nan=False)
     assert found["measures"]["mse_b"]["friedman"]["f"] is None
     assert "F ∞" in markdown_of(found)

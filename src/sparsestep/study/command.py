@@ -6,10 +6,6 @@ from typing import Annotated, Literal
 
 from sparsestep.cli.options import Flag, Whole
 
-__all__ = ["STAGES", "study"]
-
-STAGES = ("generate", "fit", "rank", "test", "draw", "report")
-
 
 def study(
     *,
@@ -52,28 +48,21 @@ def study(
 
     load("pandas", "study")
     load("numba", "study")
-    if stage in ("all", "generate", "fit"):
-        from sparsestep.study.design import SCALES
-        from sparsestep.study.run import Plan, fit_study, generate_study
+    from sparsestep.study import report
+    from sparsestep.study.datasets import SCALES
+    from sparsestep.study.run import Plan, fit_study, generate_study
 
-        plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates)
-        if stage == "generate":
-            generate_study(plan, out, jobs=jobs, progress=not quiet)
-            written = out / "data"
-        else:
-            fit_study(plan, out, jobs=jobs, progress=not quiet)
-            written = out / "results.parquet"
-        if not quiet:
-            print(written)
-    if stage not in ("generate", "fit"):
-        from sparsestep.study import stages
-
-        for name in STAGES[2:] if stage == "all" else (stage,):
-            written = getattr(stages, name)(out)
-            if not quiet:
-                print(written)
-        if stage == "all" and not quiet:
-            from sparsestep.study.markdown import ranks_in_short
-
-            summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-            print(f"\n{ranks_in_short(summary)}")
+    say = print if not quiet else lambda text: None
+    plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates)
+    if stage == "generate":
+        generate_study(plan, out, jobs=jobs, progress=not quiet)
+        say(out / "data")
+    if stage in ("all", "fit"):
+        fit_study(plan, out, jobs=jobs, progress=not quiet)
+        say(out / "results.parquet")
+    for name in ("rank", "test", "draw", "report"):
+        if stage in ("all", name):
+            say(report.STAGES[name](out))
+    if stage == "all":
+        summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+        say(f"\n{report.ranks_in_short(summary)}")

@@ -1,37 +1,36 @@
-"""The six methods of the study, each from the moments of the folds to its final coefficients.
+"""The methods of the study: a name, a colour, and a function from a split to a fit.
 
-All choose lambda by the best mean error of the same ten folds and are refitted to all training
-rows. Each fits an intercept. The lasso and ridge take the variables as they are, as scikit-learn
-does; SCAD and MC+ divide them by their standard deviations within each fit and multiply the
-coefficients back, as R's ncvreg and sparsenet do. SparseStep has the settings of the paper.
+All choose lambda by the best mean error of the same ten folds and are fitted once more to all
+training rows. Each fits an intercept. The lasso and ridge take the variables as they are, as
+scikit-learn does; SCAD and MC+ divide them by their standard deviations within each fit and
+multiply the coefficients back, as R's ncvreg and sparsenet do. SparseStep has the settings of the
+paper.
 
-What is timed is all fits, their errors on the folds left out, the choice, and the refit to all
-rows, by one thread, in processor time: on an idle core that is the wall time, on a busy one it is
-still the method's own. All methods get the same compressed data: the moments of the training sets.
-Only SparseStep, whose estimator takes the moments of the folds, is also charged for merging these
-into training sets. Checking the optimality conditions is not timed.
+Timed are all fits, their errors on the held-out folds, the choice, and the last fit to all rows, in
+processor time of one thread: on an idle core that is the wall time. All methods get the same
+compressed data: the moments of the training sets. Only SparseStep, whose estimator takes the
+moments of the folds, is also charged for merging these into training sets. Checking the optimality
+conditions is not timed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import process_time
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC
-from sparsestep.study.coordinate import descend
-from sparsestep.study.design import N_ALPHAS, paper_grid
-from sparsestep.study.optimality import (
+from sparsestep.study.datasets import N_ALPHAS, paper_grid
+from sparsestep.study.descent import (
     concave_violation,
+    descend,
     least_squares_violation,
     ridge_violation,
 )
-
-__all__ = ["MC_PLUS_A", "SCAD_A", "Fit", "fit_all", "fit_extras"]
 
 Array = NDArray[np.float64]
 
@@ -46,37 +45,43 @@ DEPTH, RIDGE_START, RIDGE_DEPTH = 1e-4, 1e2, 1e-8
 
 @dataclass(frozen=True)
 class Fit:
-    """What a method makes of a data set.
+    """What a method makes of a data set."""
 
-    Attributes
-    ----------
-    method : str
-    coef : ndarray of shape (m,)
-    intercept : float
-    alpha : float
-        The lambda chosen; NaN where there is none.
-    a : float
-        The a chosen, for MC+; else NaN.
-    at_end : {"", "smallest", "largest"}
-        Whether alpha is at an end of its grid.
-    n_fits : int
-        Fits made to choose it, and the final ones.
-    seconds : float
-        Processor time of all of them.
-    optimality : float
-        Worst relative violation of the optimality conditions in all of them, for SparseStep in
-        those to all training rows; NaN for least squares.
-    """
-
-    method: str
     coef: Array
     intercept: float
-    alpha: float
-    a: float
-    at_end: str
-    n_fits: int
-    seconds: float
+    alpha: float  # the chosen lambda; NaN where there is none
+    a: float  # the chosen a of MC+; else NaN
+    at_end: str  # "smallest" or "largest" if alpha is at that end of its grid; else ""
+    n_fits: int  # made to choose it, and the last ones
+    seconds: float  # processor time of all of them
+    # Worst relative violation of the optimality conditions in all of them, for SparseStep in those
+    # to all training rows; NaN for least squares.
     optimality: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """Moments of all rows, of each fold, and of all rows but each fold's."""
+
+    whole: Moments
+    folds: list[Moments]
+    train: list[Moments]
+
+    @classmethod
+    def of(cls, folds: Sequence[Moments]) -> "Split":
+        """Training sets by merging what is before each fold with what is after it."""
+        after = [folds[-1]]
+        for fold in folds[-2:0:-1]:
+            after.append(fold + after[-1])
+        train = [after.pop()]
+        before = folds[0]
+        for fold in folds[1:-1]:
+            train.append(before + after.pop())
+            before = before + fold
+        return cls(before + folds[-1], list(folds), [*train, before])
+
+
+# -- the paths of each penalty -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -93,10 +98,6 @@ class _Path:
 
 # The paths of one training set for the lambdas given: one for each of several a, if there are some.
 _PathsOf = Callable[[Moments, Array, Sequence[float]], list[_Path]]
-_NO_A = (np.nan,)
-
-
-# -- the paths of each penalty -----------------------------------------------------------------
 
 
 def _least_squares(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
@@ -143,34 +144,76 @@ def _standardized(train: Moments) -> tuple[Array, Array, Array]:
     return C, train.xty / (n * scale), scale
 
 
-# -- cross-validation --------------------------------------------------------------------------
+# -- grids of lambda ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Split:
-    """Moments of all rows, of each fold, and of all rows but each fold's."""
-
-    whole: Moments
-    valid: list[Moments]
-    train: list[Moments]
-
-    @classmethod
-    def of(cls, folds: Sequence[Moments]) -> "_Split":
-        """Training sets by merging what is before each fold with what is after it."""
-        after = [folds[-1]]
-        for fold in folds[-2:0:-1]:
-            after.append(fold + after[-1])
-        train = [after.pop()]
-        before = folds[0]
-        for fold in folds[1:-1]:
-            train.append(before + after.pop())
-            before = before + fold
-        return cls(before + folds[-1], list(folds), [*train, before])
+def _no_grid(whole: Moments, grid: str) -> Array:
+    """Least squares has no lambda."""
+    return np.array([np.nan])
 
 
-def _errors(path: _Path, train: Moments, valid: Moments) -> Array:
-    """Mean squared error of each fit on the fold left out."""
-    return np.asarray(valid.rss(path.coefs.T, path.intercepts(train)) / valid.weight_sum)
+def _ridge_grid(whole: Moments, grid: str) -> Array:
+    """Ridge: its own start far above the eigenvalues of X'X and end far below."""
+    if grid == "paper":
+        return paper_grid()
+    largest = RIDGE_START * eigh(whole.xtx, eigvals_only=True)[-1]
+    return np.geomspace(largest, RIDGE_DEPTH * largest, N_ALPHAS)
+
+
+def _lasso_grid(whole: Moments, grid: str) -> Array:
+    """The lasso: its own start where all coefficients are zero, at ``max |X'y| / n``."""
+    return _grid_below(whole.xty / whole.weight_sum, grid)
+
+
+def _concave_grid(whole: Moments, grid: str) -> Array:
+    """SCAD and MC+: as the lasso, of standardized variables."""
+    return _grid_below(_standardized(whole)[1], grid)
+
+
+def _grid_below(r: Array, grid: str) -> Array:
+    """The lambdas of the paper, or 101 down from ``max |r|``."""
+    if grid == "paper":
+        return paper_grid()
+    largest = np.max(np.abs(r))
+    return np.geomspace(largest, DEPTH * largest, N_ALPHAS)
+
+
+# -- the choice of lambda ----------------------------------------------------------------------
+
+
+def _cross_validated(
+    paths_of: _PathsOf,
+    grid_of: Callable[[Moments, str], Array],
+    values: Sequence[float],
+    split: Split,
+    grid: str,
+) -> Fit:
+    """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
+    alphas = grid_of(split.whole, grid)
+    start = process_time()
+    errors = np.zeros((len(alphas), len(values)))
+    made: list[_Path] = []
+    for train, fold in zip(split.train, split.folds, strict=True):
+        paths = paths_of(train, alphas, values)
+        for k, path in enumerate(paths):
+            rss = fold.rss(path.coefs.T, path.intercepts(train))
+            errors[:, k] += rss / fold.weight_sum / len(split.folds)
+        made += paths
+    # Row by row, so that of equal errors that of the largest lambda comes first.
+    place, chosen = divmod(_best(errors.ravel()), len(values))
+    (path,) = paths_of(split.whole, alphas, values[chosen : chosen + 1])
+    coef, intercept = path.coefs[place], float(path.intercepts(split.whole)[place])
+    seconds = process_time() - start
+    return Fit(
+        coef=coef,
+        intercept=intercept,
+        alpha=float(alphas[place]),
+        a=values[chosen],
+        at_end=_end(place, len(alphas)),
+        n_fits=len(alphas) * (len(made) + 1),
+        seconds=seconds,
+        optimality=max(each.violation() for each in (*made, path)),
+    )
 
 
 def _best(errors: Array) -> int:
@@ -183,151 +226,33 @@ def _end(place: int, count: int) -> str:
     return "" if 0 < place < count - 1 or count == 1 else "smallest" if place else "largest"
 
 
-def _cross_validated(
-    method: str,
-    split: _Split,
-    alphas: Array,
-    paths_of: _PathsOf,
-    values: Sequence[float] = _NO_A,
-) -> Fit:
-    """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
-    start = process_time()
-    errors = np.zeros((len(alphas), len(values)))
-    made: list[_Path] = []
-    for train, valid in zip(split.train, split.valid, strict=True):
-        paths = paths_of(train, alphas, values)
-        for k, path in enumerate(paths):
-            errors[:, k] += _errors(path, train, valid) / len(split.valid)
-        made += paths
-    # Row by row, so that of equal errors that of the largest lambda comes first.
-    place, chosen = divmod(_best(errors.ravel()), len(values))
-    (path,) = paths_of(split.whole, alphas, values[chosen : chosen + 1])
-    coef, intercept = path.coefs[place], float(path.intercepts(split.whole)[place])
-    seconds = process_time() - start
-    return Fit(
-        method=method,
-        coef=coef,
-        intercept=intercept,
-        alpha=float(alphas[place]),
-        a=values[chosen],
-        at_end=_end(place, len(alphas)),
-        n_fits=len(alphas) * (len(made) + 1),
-        seconds=seconds,
-        optimality=max(each.violation() for each in (*made, path)),
-    )
-
-
-# -- the methods -------------------------------------------------------------------------------
-
-
-def fit_all(folds: Sequence[Moments], grid: str) -> list[Fit]:
-    """The six methods on the same folds.
-
-    Parameters
-    ----------
-    folds : sequence of Moments
-    grid : {"paper", "own"}
-        The 101 lambdas of the paper for every method; or 101 down from each method's own largest.
-
-    Returns
-    -------
-    list of Fit
-        In the order of `results.METHODS`.
-
-    Examples
-    --------
-    >>> from sparsestep.study.design import SCALES, settings_of
-    >>> from sparsestep.study.generate import generate
-    >>> from sparsestep.study.methods import fit_all
-    >>> data = generate(settings_of(SCALES["quick"])[31], SCALES["quick"])
-    >>> for fit in fit_all(data.folds, "paper"):
-    ...     print(f"{fit.method:10} {fit.n_fits:4d} fits, {int((fit.coef != 0).sum())} variables")
-    OLS          11 fits, 10 variables
-    Ridge      1111 fits, 10 variables
-    Lasso      1111 fits, 7 variables
-    SCAD       1111 fits, 3 variables
-    MC+        9191 fits, 3 variables
-    SparseStep 1111 fits, 3 variables
-    """
-    split = _Split.of(folds)
-    whole = split.whole
-    alphas = _grid(whole, grid, standardize=True)
-    return [
-        _cross_validated("OLS", split, np.array([np.nan]), _least_squares),
-        _cross_validated("Ridge", split, _ridge_grid(whole, grid), _ridge),
-        _cross_validated("Lasso", split, _grid(whole, grid), _lasso),
-        _cross_validated("SCAD", split, alphas, _scad),
-        _cross_validated("MC+", split, alphas, _mc_plus, MC_PLUS_A),
-        _sparsestep("SparseStep", folds, grid),
-    ]
-
-
-def _grid(whole: Moments, grid: str, *, standardize: bool = False) -> Array:
-    """Lambdas of the lasso, SCAD and MC+: their own start where all coefficients are zero."""
-    if grid == "paper":
-        return paper_grid()
-    r = _standardized(whole)[1] if standardize else whole.xty / whole.weight_sum
-    largest = np.max(np.abs(r))
-    return np.geomspace(largest, DEPTH * largest, N_ALPHAS)
-
-
-def _ridge_grid(whole: Moments, grid: str) -> Array:
-    """Lambdas of ridge: its own start far above the eigenvalues of X'X and end far below."""
-    if grid == "paper":
-        return paper_grid()
-    largest = RIDGE_START * eigh(whole.xtx, eigvals_only=True)[-1]
-    return np.geomspace(largest, RIDGE_DEPTH * largest, N_ALPHAS)
-
-
-def _sparsestep(
-    method: str,
-    folds: Sequence[Moments],
-    grid: str,
-    *,
-    rule: str = "min",
-    polish: str | None = None,
-) -> Fit:
-    """SparseStep by cross-validation."""
-    start = process_time()
+def _sparsestep(split: Split, grid: str, **options: Any) -> Fit:
+    """SparseStep by cross-validation, with options of `SparseStepCV`."""
     alphas = paper_grid() if grid == "paper" else N_ALPHAS
-    model = SparseStepCV(alphas, rule=rule, standardize=False, polish=polish).fit_moments(folds)
-    seconds = process_time() - start
-    return _of_model(method, model, folds, len(folds) + 1, seconds)
+    model = SparseStepCV(alphas, standardize=False, **options)
+    return _estimated(model, split.whole, split.folds, len(split.folds) + 1)
 
 
-def fit_extras(folds: Sequence[Moments], grid: str) -> list[Fit]:
-    """SparseStep in three other ways.
-
-    Parameters
-    ----------
-    folds, grid
-        As in `fit_all`.
-
-    Returns
-    -------
-    list of Fit
-        In the order of `results.EXTRAS`: by the one-standard-error rule, by BIC, and polished.
-    """
-    sparser = _sparsestep("SparseStep 1se", folds, grid, rule="1se")
-    start = process_time()
+def _sparsestep_bic(split: Split, grid: str) -> Fit:
+    """SparseStep by the Bayesian information criterion."""
     alphas = paper_grid() if grid == "paper" else N_ALPHAS
-    model = SparseStepIC("bic", alphas=alphas, standardize=False).fit_moments(Moments.merge(folds))
-    bic = _of_model("SparseStep BIC", model, folds, 1, process_time() - start)
-    return [sparser, bic, _sparsestep("SparseStep swap", folds, grid, polish="swap")]
+    model = SparseStepIC("bic", alphas=alphas, standardize=False)
+    return _estimated(model, split.whole, split.whole, 1)
 
 
-def _of_model(
-    method: str,
+def _estimated(
     model: SparseStepCV | SparseStepIC,
-    folds: Sequence[Moments],
+    whole: Moments,
+    moments: Moments | list[Moments],
     n_paths: int,
-    seconds: float,
 ) -> Fit:
-    """What a fitted estimator of this package chose."""
-    whole, path = Moments.merge(folds), cast(Path, model.path_)
+    """What an estimator of this package chooses."""
+    start = process_time()
+    model.fit_moments(moments)
+    seconds = process_time() - start
     place = int(np.argmin(np.abs(model.alphas_ - model.alpha_)))
+    coefs = cast(Path, model.path_).coefs.T
     return Fit(
-        method=method,
         coef=model.coef_,
         intercept=model.intercept_,
         alpha=model.alpha_,
@@ -335,5 +260,62 @@ def _of_model(
         at_end=_end(place, len(model.alphas_)),
         n_fits=n_paths * len(model.alphas_),
         seconds=seconds,
-        optimality=least_squares_violation(whole.xtx, whole.xty, path.coefs.T),
+        optimality=least_squares_violation(whole.xtx, whole.xty, coefs),
     )
+
+
+# -- the methods -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: its colour and letter in pictures, and how it fits a split with a grid."""
+
+    colour: str
+    letter: str
+    fit: Callable[[Split, str], Fit]
+
+
+def _chosen(
+    paths_of: _PathsOf,
+    grid_of: Callable[[Moments, str], Array],
+    values: Sequence[float] = (np.nan,),
+) -> Callable[[Split, str], Fit]:
+    """A method that chooses from paths by cross-validation."""
+    return partial(_cross_validated, paths_of, grid_of, values)
+
+
+CONTROL = "SparseStep"
+# Of Okabe and Ito's colours, which people with colour blindness tell apart.
+METHODS = {
+    "OLS": Method("#8C8C8C", "O", _chosen(_least_squares, _no_grid)),
+    "Ridge": Method("#E69F00", "R", _chosen(_ridge, _ridge_grid)),
+    "Lasso": Method("#56B4E9", "L", _chosen(_lasso, _lasso_grid)),
+    "SCAD": Method("#009E73", "C", _chosen(_scad, _concave_grid)),
+    "MC+": Method("#CC79A7", "M", _chosen(_mc_plus, _concave_grid, MC_PLUS_A)),
+    CONTROL: Method("#0072B2", "S", _sparsestep),
+}
+# Each competes with the others in SparseStep's place.
+VARIANTS = {
+    "SparseStep 1se": Method("#D55E00", "1", partial(_sparsestep, rule="1se")),
+    "SparseStep BIC": Method("#F0E442", "B", _sparsestep_bic),
+    "SparseStep swap": Method("#000000", "W", partial(_sparsestep, polish="swap")),
+}
+
+
+def fit(folds: Sequence[Moments], grid: str, methods: Iterable[str] = METHODS) -> dict[str, Fit]:
+    """Fit methods to the same folds, with the "paper" grid of 101 lambdas or each method's "own".
+
+    >>> from sparsestep.study.datasets import SCALES, generate, settings_of
+    >>> data = generate(settings_of(SCALES["quick"])[31], SCALES["quick"])
+    >>> for name, found in fit(data.folds, "paper").items():
+    ...     print(f"{name:10} {found.n_fits:4d} fits, {np.count_nonzero(found.coef)} variables")
+    OLS          11 fits, 10 variables
+    Ridge      1111 fits, 10 variables
+    Lasso      1111 fits, 7 variables
+    SCAD       1111 fits, 3 variables
+    MC+        9191 fits, 3 variables
+    SparseStep 1111 fits, 3 variables
+    """
+    split = Split.of(folds)
+    return {name: (METHODS | VARIANTS)[name].fit(split, grid) for name in methods}

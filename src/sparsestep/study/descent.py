@@ -1,18 +1,18 @@
-"""Lasso, SCAD and MC+ by coordinate descent on the Gram matrix, compiled by numba.
+"""Lasso, SCAD and MC+ by coordinate descent on the Gram matrix, and how optimal a fit is.
 
-Both penalties are piecewise quadratic, and the lasso is MC+ with an infinite a. With loss
-``b'Cb / 2 - r'b``, where ``C = X'X / n`` and ``r = X'y / n``, their derivatives at ``|b|`` are
+The loss is ``b'Cb / 2 - r'b`` with ``C = X'X / n`` and ``r = X'y / n``. Both penalties are
+piecewise quadratic, and the lasso is MC+ with an infinite a. Their derivatives at ``|b|`` are
 
 =====  =======================================================
 MC+    ``max(lambda - |b| / a, 0)``
 SCAD   ``lambda`` up to lambda, then ``max(a lambda - |b|, 0) / (a - 1)``
 =====  =======================================================
 
-Each sweep visits the variables in a new random order. In a fixed order equal correlations are the
-worst case known of coordinate descent (Sun and Ye 2021): at 500 variables 2000 sweeps were not
-enough where about 40 are in random order. The order comes from a fixed seed. Where a penalty is
-almost as concave as the loss is convex even those creep, thousands of sweeps in one direction: now
-and then a leap goes as far that way as the objective falls.
+`descend` runs to convergence. Each sweep visits the variables in a new random order, from a fixed
+seed: in a fixed order equal correlations are the worst case known of coordinate descent (Sun and Ye
+2021), and at 500 variables 2000 sweeps were not enough where about 40 are in random order. Where a
+penalty is almost as concave as the loss is convex, thousands of sweeps move in one direction: every
+20 sweeps a step goes as far that way as the objective falls.
 """
 
 from collections.abc import Sequence
@@ -23,16 +23,14 @@ from numpy.typing import NDArray
 
 from sparsestep.sources.checks import load
 
-__all__ = ["NotConverged", "descend"]
-
 Array = NDArray[np.float64]
 
 # Relative to the largest |r|. The gradient's error is then a few times as large: below 1e-9.
 TOLERANCE = 1e-10
 MOST_SWEEPS = 20_000
-# Sweeps between leaps. Most fits take fewer than twice as many, and are better left alone.
-LEAP_EVERY = 20
-FARTHEST_LEAP = 1024.0
+# Most fits take fewer than 40 sweeps, and are better left alone.
+SWEEPS_PER_EXTRAPOLATION = 20
+FARTHEST_EXTRAPOLATION = 1024.0
 
 _compiled: Any = load("numba", "study").njit(cache=True, error_model="numpy")
 
@@ -44,37 +42,15 @@ class NotConverged(RuntimeError):
 def descend(
     C: Array, r: Array, lambdas: Array, a: float | Sequence[float] = np.inf, *, scad: bool = False
 ) -> Array:
-    """Coefficients for each lambda, each started from those of the one before.
+    """Coefficients for each lambda, largest first, each started from those of the one before.
 
-    Parameters
-    ----------
-    C : ndarray of shape (m, m)
-        ``X'X / n``. The penalty must be less concave than the loss is convex in each variable: each
-        element of the diagonal above ``1 / a``, or ``1 / (a - 1)`` with SCAD.
-    r : ndarray of shape (m,)
-        ``X'y / n``.
-    lambdas : ndarray of shape (k,)
-        Largest first. At those not below ``max |r|`` all coefficients are zero, at no cost.
-    a : float or sequence of float, default=inf
-        Of the penalty; infinity is the lasso. Several are computed side by side, which is quicker
-        than one after the other and gives the same.
-    scad : bool, default=False
-        SCAD instead of MC+.
+    Several a are computed side by side, which is quicker than one after the other and gives the
+    same: the result then has one more dimension, the first. Each element of the diagonal of C must
+    exceed ``1 / a``, or ``1 / (a - 1)`` with SCAD: the loss is more convex in each variable than
+    the penalty is concave. At lambdas not below ``max |r|`` all coefficients are zero, at no cost.
 
-    Returns
-    -------
-    ndarray of shape (k, m), or (number of a, k, m) for a sequence
-
-    Raises
-    ------
-    NotConverged
-
-    Examples
-    --------
     Uncorrelated variables show the three thresholding rules:
 
-    >>> import numpy as np
-    >>> from sparsestep.study.coordinate import descend
     >>> C, r, lambdas = np.eye(4), np.array([0.5, 1.5, 2.5, 5.0]), np.array([1.0])
     >>> descend(C, r, lambdas)
     array([[0. , 0.5, 1.5, 4. ]])
@@ -90,9 +66,7 @@ def descend(
     B = np.zeros((len(values), len(lambdas), len(r)))
     # Of one kind, for which the function is compiled once.
     C, r, lambdas = (np.require(each, np.float64, ["C", "W"]) for each in (C, r, lambdas))
-    gradient = np.tile(-r, (len(values), 1))
-    largest = float(np.max(np.abs(r)))
-    failed = _descend(C, gradient, largest, lambdas, values, scad, B)
+    failed = _descend(C, r, lambdas, values, scad, B)
     if failed >= 0:
         raise NotConverged(f"No convergence at lambda = {lambdas[failed]:.3g}, a = {a}.")
     if not np.all(np.isfinite(B)):
@@ -131,49 +105,49 @@ def _penalty(b: float, lam: float, a: float, scad: bool) -> float:
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def _leap(
-    b: Array, gradient: Array, then: Array, gradient_then: Array, lam: float, a: float, scad: bool
+def _extrapolate(
+    b: Array, gradient: Array, b_old: Array, gradient_old: Array, lam: float, a: float, scad: bool
 ) -> None:
-    """Go on in the direction from `then` to b, twice as far each time, while the objective falls.
+    """Move b by ``t (b - b_old)`` with t = 1, 2, 4, ... while the objective falls.
 
-    With d = b - then, and ``C d`` the difference of the gradients, the loss changes by
+    With d = b - b_old, and ``C d`` the difference of the gradients, the loss changes by
     ``t d'gradient + t^2 d'C d / 2``.
     """
     slope = curvature = here = 0.0
     for k in range(len(b)):
-        d = b[k] - then[k]
+        d = b[k] - b_old[k]
         slope += d * gradient[k]
-        curvature += d * (gradient[k] - gradient_then[k])
+        curvature += d * (gradient[k] - gradient_old[k])
         here += _penalty(b[k], lam, a, scad)
     t, fall, trial = 0.0, 0.0, 1.0
-    while trial <= FARTHEST_LEAP:
+    while trial <= FARTHEST_EXTRAPOLATION:
         change = trial * slope + 0.5 * trial * trial * curvature - here
         for k in range(len(b)):
-            change += _penalty(b[k] + trial * (b[k] - then[k]), lam, a, scad)
+            change += _penalty(b[k] + trial * (b[k] - b_old[k]), lam, a, scad)
         if change >= fall:
             break
         t, fall, trial = trial, change, 2.0 * trial
     for k in range(len(b)):
-        b[k] += t * (b[k] - then[k])
-        gradient[k] += t * (gradient[k] - gradient_then[k])
+        b[k] += t * (b[k] - b_old[k])
+        gradient[k] += t * (gradient[k] - gradient_old[k])
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def _descend(
-    C: Array, gradient: Array, largest: float, lambdas: Array, a: Array, scad: bool, B: Array
-) -> int:
+def _descend(C: Array, r: Array, lambdas: Array, a: Array, scad: bool, B: Array) -> int:
     """Fill B; return the place of a lambda without convergence, or -1.
 
-    The gradient is that at zero, of each a; `largest` is its largest element. At 500 variables C is
-    too large for the fast caches, so that reading it takes most of the time: all a share each row
-    that is read.
+    At 500 variables C is too large for the fast caches, so that reading it takes most of the time:
+    all a share each row that is read.
     """
-    n_a, m = gradient.shape
+    n_a, m = len(a), len(r)
     b = np.zeros((n_a, m))
-    then = np.zeros((n_a, m))
-    gradient_then = gradient.copy()
+    gradient = np.zeros((n_a, m))
+    for p in range(n_a):
+        gradient[p] = -r
+    b_old, gradient_old = b.copy(), gradient.copy()
     order = np.zeros(m, dtype=np.int64)
     moved = np.zeros(n_a)
+    largest = np.max(np.abs(r))
     enough = TOLERANCE * largest
     for i in range(len(lambdas)):
         lam = lambdas[i]
@@ -183,19 +157,17 @@ def _descend(
         state = np.uint64(88172645463325252)
         for k in range(m):
             order[k] = k
-        for p in range(n_a):
-            moved[p] = np.inf
+        moved[:] = np.inf
         sweeps = 0
         while moved.max() > enough:
             if sweeps == MOST_SWEEPS:
                 return i
-            if sweeps % LEAP_EVERY == 0:
+            if sweeps % SWEEPS_PER_EXTRAPOLATION == 0:
                 for p in range(n_a):
                     if sweeps and moved[p] > enough:
-                        _leap(b[p], gradient[p], then[p], gradient_then[p], lam, a[p], scad)
-                    for k in range(m):
-                        then[p, k] = b[p, k]
-                        gradient_then[p, k] = gradient[p, k]
+                        _extrapolate(b[p], gradient[p], b_old[p], gradient_old[p], lam, a[p], scad)
+                b_old[:] = b
+                gradient_old[:] = gradient
             sweeps += 1
             for t in range(m - 1, 0, -1):
                 # Marsaglia's xorshift: numba's own generator would be a state that calls share.
@@ -220,7 +192,48 @@ def _descend(
                         for k in range(m):
                             gradient[p, k] += step * C[j, k]
                         moved[p] = max(moved[p], abs(step) * v)
-        for p in range(n_a):
-            for k in range(m):
-                B[p, i, k] = b[p, k]
+        B[:, i] = b
     return -1
+
+
+# -- optimality --------------------------------------------------------------------------------
+# A violation is the largest distance, over the variables, of minus the gradient of the loss from
+# what the penalty's derivative may be there, relative to the largest gradient at b = 0. The fits
+# are the rows of B.
+
+
+def concave_violation(
+    C: Array, r: Array, lambdas: Array, B: Array, a: float = np.inf, *, scad: bool = False
+) -> float:
+    """Worst violation of fits of the lasso, of MC+ or of SCAD, one for each lambda.
+
+    >>> C, r, lambdas = np.eye(2), np.array([3.0, 0.5]), np.array([1.0])
+    >>> concave_violation(C, r, lambdas, np.array([[2.0, 0.0]]))
+    0.0
+    >>> round(concave_violation(C, r, lambdas, np.array([[2.3, 0.0]])), 12)
+    0.1
+    """
+    lam = np.asarray(lambdas)[:, None]
+    gradient = B @ C - r
+    size = np.abs(B)
+    if scad:
+        slope = np.where(size <= lam, lam, np.maximum(a * lam - size, 0.0) / (a - 1.0))
+    else:
+        slope = np.maximum(lam - size / a, 0.0)
+    at_zero = np.maximum(np.abs(gradient) - lam, 0.0)
+    return _worst(np.where(B == 0, at_zero, gradient + np.sign(B) * slope), r)
+
+
+def ridge_violation(S: Array, q: Array, alphas: Array, B: Array) -> float:
+    """Worst violation of ``S b + alpha b = q``, with ``S = X'X`` and ``q = X'y``."""
+    return _worst(B @ S + np.asarray(alphas)[:, None] * B - q, q)
+
+
+def least_squares_violation(S: Array, q: Array, B: Array) -> float:
+    """Worst violation of ``S b = q`` at the selected variables, which are not shrunk."""
+    return _worst(np.where(B == 0, 0.0, B @ S - q), q)
+
+
+def _worst(violation: Array, gradient_at_zero: Array) -> float:
+    """The largest violation, relative to the largest gradient at b = 0."""
+    return float(np.max(np.abs(violation)) / np.max(np.abs(gradient_at_zero)))
