@@ -7,7 +7,7 @@ import pytest
 
 from sparsestep.study.claims import answer_of, claims_of, deviations_of
 from sparsestep.study.methods import METHODS
-from sparsestep.study.report import claims_in_short, markdown_of, summary_of
+from sparsestep.study.report import claims_in_short, markdown_of, ranks_in_short, summary_of
 from sparsestep.study.statistics import analyse
 from study_table import made_up
 
@@ -186,6 +186,19 @@ def test_reasons_are_given_only_for_what_differs_and_only_if_true():
     assert "converged" not in " ".join(claim(1, results).reasons)
 
 
+def test_what_is_said_of_rivals_run_as_in_2015():
+    results = with_order("mse_b", ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"])
+    results["optimality"] = results["optimality"].where(results["method"] != "SCAD", 0.03)
+    said = " ".join(claim(1, results, rivals="2015").reasons)
+    assert "run as in 2015 here, and stop up to 3e-02" in said and "are converged here" not in said
+    _, run = made_up()
+    notes = " ".join(deviations_of(analyse(results, run | {"rivals": "2015"})))
+    assert "not converged: the worst fit of SCAD is 3e-02" in notes
+    assert "run to convergence" not in notes
+    assert "warm starts for lasso, one eigenvalue" in notes
+    assert "run to convergence" in " ".join(deviations_of(analyse(results, run)))
+
+
 def test_reasons_name_ends_of_the_grid_of_the_methods_in_question():
     results = single_best("mse_b", {"SCAD": 40}, {"OLS": 60})
     said = " ".join(claim(4, results).reasons)
@@ -280,6 +293,14 @@ def test_the_summary_is_json_and_repeats():
         "SparseStep BIC",
         "SparseStep swap",
     ]
+    for column, measure in loaded["measures"].items():
+        for variant, row in measure["variants"].items():
+            rank = loaded["in_place_of_sparsestep"][variant][column]
+            assert row["average_rank"] == rank and set(row["holm"]) == set(METHODS) - {"SparseStep"}
+            assert f"| {variant} | {rank:.2f} | {row['best']} |" in markdown_of(loaded)
+        assert f"- SparseStep swap is {row['is']}." in markdown_of(loaded)
+    assert "SparseStep BIC" in ranks_in_short(loaded)
+    assert "variants" not in summary()["measures"]["mse_b"]
     assert loaded["measures"]["mse_b"]["by_setting"]["friedman"]["blocks"] == 180
     assert loaded["methods"]["OLS"]["optimality"] is None
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 from skglm.penalties import L1, SCAD, MCPenalty
 from skglm.solvers import GramCD
 from sklearn.linear_model import Lasso, LassoCV, Ridge
@@ -15,8 +17,10 @@ from sparsestep import Moments, SparseStepCV
 from sparsestep.study.datasets import FOLDS, Scale, draw, generate, paper_grid, settings_of
 from sparsestep.study.descent import (
     NotConverged,
+    calibrated,
     concave_violation,
     descend,
+    descend_2015,
     least_squares_violation,
     ridge_violation,
 )
@@ -172,6 +176,64 @@ def test_violations_are_noticed():
     kept[0, :3] = np.linalg.solve(C[:3, :3], r[:3])
     assert least_squares_violation(C, r, kept) < 1e-14
     assert least_squares_violation(C, r, 1.001 * kept) > 1e-5
+
+
+# -- SCAD and MC+ as in 2015 -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"a": np.inf}, {"a": 3.0}, {"a": 3.7, "scad": True}])
+def test_the_coarse_tolerance_of_2015(options):
+    # Uncorrelated: one sweep is exact.
+    r, lambdas = np.array([0.5, -1.5, 2.5, 5.0]), np.array([6.0, 1.0, 0.2])
+    exact = descend(np.eye(4), r, lambdas, **options)
+    np.testing.assert_allclose(descend_2015(np.eye(4), r, lambdas, **options), exact, atol=1e-14)
+    # Moderately correlated: converged, to its tolerance.
+    C, r = golden("small")
+    lambdas = np.max(np.abs(r)) * np.geomspace(1.1, 0.01, 12)
+    for warm in (False, True):
+        found = descend_2015(C, r, lambdas, **options, warm=warm)
+        assert concave_violation(C, r, lambdas, found, **options) < 1e-3
+        np.testing.assert_array_equal(found[0], 0.0)
+    # Equally correlated: not converged when it stops, which is the point of having it.
+    C = 0.5 * np.eye(300) + 0.5
+    r = C @ np.random.default_rng(0).uniform(-1, 1, 300)
+    lambdas = np.max(np.abs(r)) * np.geomspace(0.9, 1e-4, 6)
+    stopped = concave_violation(C, r, lambdas, descend_2015(C, r, lambdas, **options), **options)
+    assert 1e-4 < stopped < 1.0
+
+
+@pytest.mark.parametrize("a", [1.000001, 1.5, 4.0, 150.0])
+def test_calibrated_lambdas_have_the_degrees_of_freedom_of_the_lasso(a):
+    lambdas, spread = np.array([0.01, 0.5, 1.0, 3.0]), 0.5
+
+    def degrees_of_freedom(u, a):
+        """E[z S(z)] of the thresholding rule S for a standard normal z, by Stein's lemma."""
+        ends = np.array([u, min(a * u, 40.0), 40.0])
+        shrunk = quad(lambda z: z * (z - u) / (1 - 1 / a) * norm.pdf(z), *ends[:2])[0]
+        return 2 * (shrunk + quad(lambda z: z * z * norm.pdf(z), *ends[1:])[0])
+
+    for lam, u in zip(lambdas, calibrated(lambdas, a, spread), strict=True):
+        assert u >= lam
+        lasso = degrees_of_freedom(lam / spread, np.inf)
+        assert degrees_of_freedom(u / spread, a) == pytest.approx(lasso, rel=1e-6, abs=1e-9)
+    far = calibrated(np.array([1e-6, 1e3]), a, 1.0)
+    assert np.all(np.isfinite(far)) and far[1] == pytest.approx(1e3, rel=1e-3)
+
+
+def test_rivals_of_2015(hard, hard_fits):
+    fits = fit(hard.folds, "paper", rivals="2015")
+    assert list(fits) == list(METHODS)
+    for name, found in fits.items():
+        if name in ("SCAD", "MC+"):
+            assert 1e-8 < found.optimality < 1.0
+            scale = np.linalg.norm(hard_fits[name].coef)
+            assert np.linalg.norm(found.coef - hard_fits[name].coef) < 0.2 * scale
+        else:
+            np.testing.assert_array_equal(found.coef, hard_fits[name].coef)
+    # 50 lambdas and nine a to choose a, then 101 lambdas with that.
+    assert fits["MC+"].n_fits == 50 * (9 * FOLDS + 1) + 101 * (FOLDS + 1)
+    assert fits["MC+"].a in MC_PLUS_A
+    assert fits["SCAD"].n_fits == hard_fits["SCAD"].n_fits
 
 
 # -- the six methods ---------------------------------------------------------------------------

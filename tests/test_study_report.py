@@ -26,7 +26,7 @@ from sparsestep.study.figures import (
     winner_map,
     winners_of,
 )
-from sparsestep.study.methods import METHODS
+from sparsestep.study.methods import METHODS, VARIANTS
 from sparsestep.study.report import STAGES, claims_in_short, markdown_of, ranks_in_short
 from sparsestep.study.results import write_results, write_run
 from sparsestep.study.statistics import MEASURES, analyse
@@ -288,7 +288,10 @@ def test_the_page_has_what_it_should(folder, analysis):
         for method in METHODS:
             assert f"{method}{ranking.average[method]:.2f}" in text
     assert "SparseStep swap" in text and "12.5 minutes" in text and "numpy 2.4.0" in text
-    assert page_of(folder).count("<svg") == 6
+    assert page_of(folder).count("<svg") == 6 + len(VARIANTS)
+    for variant in VARIANTS:
+        rank = analysis.variants[variant]["mse_b"].average[variant]
+        assert f"{variant}{rank:.2f}" in text
 
 
 def test_what_is_read_is_text_and_no_markup(folder):

@@ -111,8 +111,18 @@ def test_a_finished_run_is_left_as_it_is(finished):
 
 @pytest.mark.slow
 def test_other_options_in_the_same_folder_are_refused(finished):
-    with pytest.raises(ValueError, match="holds a run with scale tiny, grid paper, extras False"):
-        fit_study(Plan(TINY, grid="own"), finished[1])
+    for other in ({"grid": "own"}, {"rivals": "2015"}):
+        with pytest.raises(ValueError, match="a run with scale tiny, grid paper, extras False"):
+            fit_study(Plan(TINY, **other), finished[1])
+
+
+@pytest.mark.slow
+def test_rivals_of_2015_are_noted(finished, tmp_path):
+    table = fit_study(Plan(TINY, rivals="2015"), tmp_path, jobs=1)
+    assert read_run(tmp_path)["rivals"] == "2015"
+    assert "rivals" not in read_run(finished[1])
+    changed = table.loc[numbers(table).compare(numbers(finished[0])).index, "method"]
+    assert set(changed) == {"SCAD", "MC+"}
 
 
 @pytest.mark.slow
@@ -141,6 +151,8 @@ def test_kept_data_sets_give_the_same_results(finished, tmp_path):
 def test_impossible_plans_are_refused(tmp_path):
     with pytest.raises(ValueError, match="grid must be 'paper' or 'own'; got 'mine'"):
         Plan(TINY, grid="mine")
+    with pytest.raises(ValueError, match="rivals must be 'converged' or '2015'; got '2016'"):
+        Plan(TINY, rivals="2016")
     with pytest.raises(ValueError, match="replicates must be at least 1; got 0"):
         Plan(TINY, replicates=0)
     with pytest.raises(ValueError, match="jobs must be at least 1; got 0"):

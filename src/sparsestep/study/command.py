@@ -12,6 +12,7 @@ def study(
     scale: Literal["quick", "paper"] = "quick",
     replicates: Annotated[int, Whole] = 1,
     grid: Literal["paper", "own"] = "paper",
+    rivals: Literal["converged", "2015"] = "converged",
     jobs: Annotated[int | None, Whole] = None,
     out: Path = Path("study"),
     extras: Annotated[bool, Flag] = False,
@@ -32,6 +33,9 @@ def study(
         Data sets of each setting. More can be added to a finished run.
     grid : {"paper", "own"}, default="paper"
         The 101 lambdas of the paper for every method, or 101 down from each method's own largest.
+    rivals : {"converged", "2015"}, default="converged"
+        SCAD and MC+ run to convergence, or as the R packages ncvreg and sparsenet ran them for the
+        paper: in a fixed order, to a coarse tolerance, from zero at each lambda.
     jobs : int, optional
         Processes; by default as many as there are cores. Each takes up to 0.8 GB.
     out : Path, default="study"
@@ -53,7 +57,7 @@ def study(
     from sparsestep.study.run import Plan, fit_study, generate_study
 
     say = print if not quiet else lambda text: None
-    plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates)
+    plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates, rivals=rivals)
     if stage == "generate":
         generate_study(plan, out, jobs=jobs, progress=not quiet)
         say(out / "data")

@@ -45,7 +45,16 @@ def figures_of(analysis: Analysis) -> dict[str, Callable[[], Figure]]:
         **{f"ranks_{name}": partial(rank_plot, [r]) for name, r in rankings.items()},
         **{f"winners_{name}": partial(winner_map, analysis, r) for name, r in rankings.items()},
         "levels": partial(level_map, analysis),
+        **{
+            rank_plot_name(variant): partial(rank_plot, list(rankings.values()))
+            for variant, rankings in analysis.variants.items()
+        },
     }
+
+
+def rank_plot_name(variant: str) -> str:
+    """The file of the rank plot with a variant in SparseStep's place: ``ranks_sparsestep_bic``."""
+    return "ranks_" + variant.lower().replace(" ", "_")
 
 
 # -- files that are the same on every run ------------------------------------------------------

@@ -14,7 +14,7 @@ conditions is not timed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
 from typing import Any, cast
@@ -26,8 +26,10 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC
 from sparsestep.study.datasets import N_ALPHAS, paper_grid
 from sparsestep.study.descent import (
+    calibrated,
     concave_violation,
     descend,
+    descend_2015,
     least_squares_violation,
     ridge_violation,
 )
@@ -37,6 +39,9 @@ Array = NDArray[np.float64]
 SCAD_A = 3.7
 # The values of R's sparsenet: infinity, then eight from 150 to almost 1, evenly in the logarithm.
 MC_PLUS_A = (np.inf, *np.geomspace(150.0, 1.000001, 8).tolist())
+
+# The lambdas on which sparsenet's own cross-validation chooses a: as many, and so far down.
+SPARSENET_ALPHAS, SPARSENET_DEPTH = 50, 1e-4
 
 # How far the "own" grids go down from their largest lambda: that of glmnet and sparsenet for more
 # rows than variables; ridge, which never reaches the null model, starts far above X'X itself.
@@ -135,6 +140,28 @@ def _mc_plus(train: Moments, alphas: Array, values: Sequence[float]) -> list[_Pa
     ]
 
 
+def _scad_2015(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
+    """SCAD as ncvreg 3.4 stops, cold at each lambda."""
+    C, r, scale = _standardized(train)
+    B = descend_2015(C, r, alphas, SCAD_A, scad=True)
+    return [_Path(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
+
+
+def _sparsenet(
+    train: Moments, alphas: Array, values: Sequence[float], *, warm: bool = False
+) -> list[_Path]:
+    """MC+ on sparsenet's scale of lambda, cold at each lambda unless `warm`."""
+    C, r, scale = _standardized(train)
+    # Of X'y / n if y is noise alone.
+    spread = np.sqrt(train.yty) / train.weight_sum
+    paths = []
+    for a in values:
+        lambdas = calibrated(alphas, a, spread)
+        B = descend_2015(C, r, lambdas, a, warm=warm)
+        paths.append(_Path(B / scale, partial(concave_violation, C, r, lambdas, B, a)))
+    return paths
+
+
 def _standardized(train: Moments) -> tuple[Array, Array, Array]:
     """``X'X / n`` and ``X'y / n`` of variables of variance one, and their standard deviations."""
     n = train.weight_sum
@@ -168,6 +195,12 @@ def _lasso_grid(whole: Moments, grid: str) -> Array:
 def _concave_grid(whole: Moments, grid: str) -> Array:
     """SCAD and MC+: as the lasso, of standardized variables."""
     return _grid_below(_standardized(whole)[1], grid)
+
+
+def _sparsenet_grid(whole: Moments, grid: str) -> Array:
+    """Where sparsenet chooses a, whatever the study's grid."""
+    largest = np.max(np.abs(_standardized(whole)[1]))
+    return np.geomspace(largest, SPARSENET_DEPTH * largest, SPARSENET_ALPHAS)
 
 
 def _grid_below(r: Array, grid: str) -> Array:
@@ -224,6 +257,19 @@ def _best(errors: Array) -> int:
 def _end(place: int, count: int) -> str:
     """Whether a place is at an end of a grid, whose largest comes first."""
     return "" if 0 < place < count - 1 or count == 1 else "smallest" if place else "largest"
+
+
+def _mc_plus_2015(split: Split, grid: str) -> Fit:
+    """MC+ as the paper ran sparsenet: first a, by its own cross-validation; then lambda."""
+    warm = partial(_sparsenet, warm=True)
+    first = _cross_validated(warm, _sparsenet_grid, MC_PLUS_A, split, grid)
+    then = _cross_validated(_sparsenet, _concave_grid, (first.a,), split, grid)
+    return replace(
+        then,
+        n_fits=first.n_fits + then.n_fits,
+        seconds=first.seconds + then.seconds,
+        optimality=max(first.optimality, then.optimality),
+    )
 
 
 def _sparsestep(split: Split, grid: str, **options: Any) -> Fit:
@@ -295,16 +341,29 @@ METHODS = {
     "MC+": Method("#CC79A7", "M", _chosen(_mc_plus, _concave_grid, MC_PLUS_A)),
     CONTROL: Method("#0072B2", "S", _sparsestep),
 }
-# Each competes with the others in SparseStep's place.
+# SCAD and MC+ by the algorithms, and with the tolerances, of the paper's time.
+RIVALS_2015 = {
+    "SCAD": replace(METHODS["SCAD"], fit=_chosen(_scad_2015, _concave_grid)),
+    "MC+": replace(METHODS["MC+"], fit=_mc_plus_2015),
+}
+# A variant of SparseStep is one entry here: it competes with the others in SparseStep's place, has
+# a row in the table of each measure, and a rank plot. Options are those of `SparseStepCV`.
 VARIANTS = {
     "SparseStep 1se": Method("#D55E00", "1", partial(_sparsestep, rule="1se")),
-    "SparseStep BIC": Method("#F0E442", "B", _sparsestep_bic),
-    "SparseStep swap": Method("#000000", "W", partial(_sparsestep, polish="swap")),
+    "SparseStep BIC": Method("#A6761D", "B", _sparsestep_bic),
+    "SparseStep swap": Method("#7F3C8D", "W", partial(_sparsestep, polish="swap")),
 }
 
 
-def fit(folds: Sequence[Moments], grid: str, methods: Iterable[str] = METHODS) -> dict[str, Fit]:
+def fit(
+    folds: Sequence[Moments],
+    grid: str,
+    methods: Iterable[str] = METHODS,
+    rivals: str = "converged",
+) -> dict[str, Fit]:
     """Fit methods to the same folds, with the "paper" grid of 101 lambdas or each method's "own".
+
+    With rivals "2015" SCAD and MC+ are run as in the paper, else to convergence.
 
     >>> from sparsestep.study.datasets import SCALES, generate, settings_of
     >>> data = generate(settings_of(SCALES["quick"])[31], SCALES["quick"])
@@ -318,4 +377,5 @@ def fit(folds: Sequence[Moments], grid: str, methods: Iterable[str] = METHODS) -
     SparseStep 1111 fits, 3 variables
     """
     split = Split.of(folds)
-    return {name: (METHODS | VARIANTS)[name].fit(split, grid) for name in methods}
+    known = METHODS | VARIANTS | (RIVALS_2015 if rivals == "2015" else {})
+    return {name: known[name].fit(split, grid) for name in methods}

@@ -20,11 +20,12 @@ from sparsestep.study.claims import (
     PENALIZED,
     answer_of,
     claims_of,
+    describe,
     deviations_of,
     format_p,
     gathered,
 )
-from sparsestep.study.figures import figures_of, inline_svg, png, style, svg
+from sparsestep.study.figures import figures_of, inline_svg, png, rank_plot_name, style, svg
 from sparsestep.study.methods import CONTROL
 from sparsestep.study.results import parquet, read_results, read_run, write_file
 from sparsestep.study.statistics import Analysis, Comparison, Friedman, Ranking, analyse
@@ -105,7 +106,7 @@ def summary_of(analysis: Analysis) -> dict[str, Any]:
             for claim in claims_of(analysis)
         ],
         "open_question": asdict(answer) | {"visible": _short(answer.visible)},
-        "measures": {column: _measure(ranking) for column, ranking in analysis.rankings.items()},
+        "measures": {column: _measure(analysis, column) for column in analysis.rankings},
         "methods": {str(name): _numbers(row) for name, row in analysis.by_method().iterrows()},
         "in_place_of_sparsestep": {
             variant: {column: _short(r.average[variant]) for column, r in rankings.items()}
@@ -116,8 +117,9 @@ def summary_of(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _measure(ranking: Ranking) -> dict[str, Any]:
-    """One measure's ranks and tests."""
+def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
+    """One measure's ranks and tests, and those with a variant in SparseStep's place."""
+    ranking = analysis.rankings[column]
     numbers: dict[str, Any] = {
         "title": ranking.measure.title,
         "average_rank": _numbers(ranking.average),
@@ -133,7 +135,24 @@ def _measure(ranking: Ranking) -> dict[str, Any]:
             method: {"better": better, "worse": worse}
             for method, (better, worse) in ranking.separated_singly.items()
         }
+    if analysis.variants:
+        numbers["variants"] = {
+            variant: _variant(rankings[column]) for variant, rankings in analysis.variants.items()
+        }
     return numbers
+
+
+def _variant(ranking: Ranking) -> dict[str, Any]:
+    """A variant among the five others, in SparseStep's place."""
+    return {
+        "average_rank": _short(ranking.average[ranking.control]),
+        "average_rank_if_only_equal_values_tie": _short(ranking.without_ties[ranking.control]),
+        "best": _short(ranking.best[ranking.control]),
+        "worst": _short(ranking.worst[ranking.control]),
+        "place": ranking.order.index(ranking.control) + 1,
+        "is": describe(ranking.holm),
+        **_tests(ranking.friedman, ranking.holm),
+    }
 
 
 def _tests(test: Friedman, comparisons: Sequence[Comparison]) -> dict[str, Any]:
@@ -180,7 +199,7 @@ def markdown_of(summary: dict[str, Any]) -> str:
     lines = [
         f"{summary['datasets']} data sets ({summary['replicates']} of each setting), "
         f"{run.get('n_train')} rows to train and {run.get('n_test')} to test on, grid "
-        f'"{run.get("grid")}", finished {run.get("finished")} after '
+        f'"{run.get("grid")}"{_rivals(run)}, finished {run.get("finished")} after '
         f"{float(run.get('wall_time', 0)) / 60:.1f} minutes with {run.get('jobs')} jobs on "
         f"{machine.get('cores')} cores ({machine.get('cpu')}).",
         "",
@@ -227,6 +246,11 @@ def markdown_of(summary: dict[str, Any]) -> str:
     return "\n".join([*lines, "", "### How the fits went", "", *table]) + "\n"
 
 
+def _rivals(run: dict[str, Any]) -> str:
+    """How SCAD and MC+ were run, if not to convergence."""
+    return f', rivals "{run["rivals"]}"' if "rivals" in run else ""
+
+
 def _measure_lines(measure: dict[str, Any]) -> list[str]:
     """Methods by average rank, and Friedman's test."""
     ranks, test = measure["average_rank"], measure["friedman"]
@@ -240,12 +264,19 @@ def _measure_lines(measure: dict[str, Any]) -> list[str]:
         ]
         for method in sorted(ranks, key=ranks.get)
     ]
+    variants = measure.get("variants", {})
+    rows += [
+        [variant, f"{row['average_rank']:.2f}", str(row["best"]), str(row["worst"]), ""]
+        for variant, row in variants.items()
+    ]
     f = "∞" if test["f"] is None else f"{test['f']:.1f}"
     return [
         *_table(["method", "average rank", "alone best", "alone worst", "Holm's p"], rows),
         "",
         f"Friedman's chi-square {test['chi2']:.1f} (p {format_p(test['chi2_p'])}), F {f} "
         f"(p {format_p(test['f_p'])}). All six tie on {measure['all_tied']} data sets.",
+        *(["", "In SparseStep's place:", ""] if variants else []),
+        *(f"- {variant} is {row['is']}." for variant, row in variants.items()),
     ]
 
 
@@ -257,12 +288,18 @@ def claims_in_short(summary: dict[str, Any]) -> str:
 
 def ranks_in_short(summary: dict[str, Any]) -> str:
     """The average ranks as a table for a terminal, and how many claims hold."""
-    measures = list(summary["measures"].values())
-    width = max(len(method) for method in measures[0]["average_rank"])
-    lines = ["  ".join([" " * width, *(measure["title"] for measure in measures)])]
-    for method in measures[0]["average_rank"]:
-        ranks = [f"{m['average_rank'][method]:{len(m['title'])}.2f}" for m in measures]
+    measures, variants = summary["measures"], summary["in_place_of_sparsestep"]
+    table = {
+        method: {column: measure["average_rank"][method] for column, measure in measures.items()}
+        for method in measures["mse_b"]["average_rank"]
+    } | variants
+    width = max(map(len, table))
+    lines = ["  ".join([" " * width, *(measure["title"] for measure in measures.values())])]
+    for method, row in table.items():
+        ranks = [f"{row[column]:{len(m['title'])}.2f}" for column, m in measures.items()]
         lines.append("  ".join([f"{method:<{width}}", *ranks]))
+    if variants:
+        lines.append(f"In SparseStep's place: {', '.join(variants)}.")
     verdicts = [claim["verdict"] for claim in summary["claims"]]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in _MARK)
     title = f"Average ranks on {summary['datasets']} data sets, 1 is best"
@@ -329,6 +366,7 @@ def render_study(analysis: Analysis) -> str:
         rankings=rankings,
         replicates=analysis.replicates,
         n_settings=analysis.datasets // analysis.replicates,
+        variants={variant: rank_plot_name(variant) for variant in analysis.variants},
         singly={r.measure.title: r.separated_singly for r in rankings if r.separated_singly},
         penalized=PENALIZED,
         control=CONTROL,
@@ -343,6 +381,8 @@ def _pictures(analysis: Analysis) -> dict[str, Markup]:
         f"winners_{column}": f"Best methods by {column} in each setting"
         for column in analysis.rankings
     }
+    for variant in analysis.variants:
+        titles[rank_plot_name(variant)] = f"Average ranks with {variant} in SparseStep's place"
     figures = figures_of(analysis)
     with style():
         return {

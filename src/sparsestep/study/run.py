@@ -53,10 +53,13 @@ class Plan:
     grid: str = "paper"
     extras: bool = False
     replicates: int = 1
+    rivals: str = "converged"
 
     def __post_init__(self) -> None:
         if self.grid not in ("paper", "own"):
             raise ValueError(f"grid must be 'paper' or 'own'; got {self.grid!r}.")
+        if self.rivals not in ("converged", "2015"):
+            raise ValueError(f"rivals must be 'converged' or '2015'; got {self.rivals!r}.")
         if self.replicates < 1:
             raise ValueError(f"replicates must be at least 1; got {self.replicates}.")
 
@@ -68,7 +71,9 @@ class Plan:
     @property
     def key(self) -> dict[str, Any]:
         """All that the results of a data set depend on besides its number."""
-        return {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
+        key = {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
+        # Folders of runs from before there was a choice stay valid.
+        return key if self.rivals == "converged" else key | {"rivals": self.rivals}
 
 
 # -- one data set ------------------------------------------------------------------------------
@@ -109,7 +114,8 @@ def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
     """Fit all methods to one data set, read or drawn, and write its part."""
     folder = _data_folder(out, plan, setting.dataset)
     data = DataSet.load(folder) if DataSet.is_saved(folder) else generate(setting, plan.scale)
-    fits = fit(data.folds, plan.grid, [*METHODS, *(VARIANTS if plan.extras else ())])
+    methods = [*METHODS, *(VARIANTS if plan.extras else ())]
+    fits = fit(data.folds, plan.grid, methods, plan.rivals)
     rows = [measure(setting, data, name, found) for name, found in fits.items()]
     content = json.dumps({"plan": plan.key, "rows": rows}, indent=1) + "\n"
     write_file(_part(out, setting.dataset), content)
@@ -155,7 +161,9 @@ def _start_worker() -> None:
     # A parent that is killed tells nobody, and its workers would wait for work for ever.
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     # What is compiled or imported at the first use must not count as time of a method.
-    fit(generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds, "paper")
+    folds = generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds
+    for rivals in ("converged", "2015"):
+        fit(folds, "paper", rivals=rivals)
 
 
 def _end_with(sentinel: int) -> None:
