@@ -183,6 +183,8 @@ def test_labels_of_the_maps_do_not_overlap(analysis):
     with style():
         assert_apart(winner_map(analysis, analysis.rankings["mse_b"]))
         assert_apart(level_map(analysis))
+        for rankings in analysis.variants.values():
+            assert_apart(rank_plot(list(rankings.values())))
 
 
 def test_a_filled_point_is_separated_from_sparsestep(analysis):

@@ -40,11 +40,11 @@ SCAD_A = 3.7
 # The values of R's sparsenet: infinity, then eight from 150 to almost 1, evenly in the logarithm.
 MC_PLUS_A = (np.inf, *np.geomspace(150.0, 1.000001, 8).tolist())
 
-# The lambdas on which sparsenet's own cross-validation chooses a: as many, and so far down.
-SPARSENET_ALPHAS, SPARSENET_DEPTH = 50, 1e-4
-
+_NO_A = (np.nan,)
+# Number of lambdas on which sparsenet's own cross-validation chooses a.
+SPARSENET_ALPHAS = 50
 # How far the "own" grids go down from their largest lambda: that of glmnet and sparsenet for more
-# rows than variables; ridge, which never reaches the null model, starts far above X'X itself.
+# rows than variables. Ridge never reaches the null model.
 DEPTH, RIDGE_START, RIDGE_DEPTH = 1e-4, 1e2, 1e-8
 
 
@@ -124,10 +124,12 @@ def _lasso(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     return [_Path(coefs, lambda: concave_violation(C, r, alphas, coefs))]
 
 
-def _scad(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
+def _scad(
+    train: Moments, alphas: Array, _: Sequence[float], descent: Callable[..., Array] = descend
+) -> list[_Path]:
     """SCAD for variables of variance one."""
     C, r, scale = _standardized(train)
-    B = descend(C, r, alphas, SCAD_A, scad=True)
+    B = descent(C, r, alphas, SCAD_A, scad=True)
     return [_Path(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
 
 
@@ -138,13 +140,6 @@ def _mc_plus(train: Moments, alphas: Array, values: Sequence[float]) -> list[_Pa
         _Path(B / scale, partial(concave_violation, C, r, alphas, B, a))
         for B, a in zip(descend(C, r, alphas, values), values, strict=True)
     ]
-
-
-def _scad_2015(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
-    """SCAD as ncvreg 3.4 stops, cold at each lambda."""
-    C, r, scale = _standardized(train)
-    B = descend_2015(C, r, alphas, SCAD_A, scad=True)
-    return [_Path(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
 
 
 def _sparsenet(
@@ -171,44 +166,30 @@ def _standardized(train: Moments) -> tuple[Array, Array, Array]:
     return C, train.xty / (n * scale), scale
 
 
-# -- grids of lambda ---------------------------------------------------------------------------
+# -- each method's own lambdas -----------------------------------------------------------------
 
 
-def _no_grid(whole: Moments, grid: str) -> Array:
-    """Least squares has no lambda."""
+def _no_lambdas(whole: Moments) -> Array:
+    """Least squares has none."""
     return np.array([np.nan])
 
 
-def _ridge_grid(whole: Moments, grid: str) -> Array:
-    """Ridge: its own start far above the eigenvalues of X'X and end far below."""
-    if grid == "paper":
-        return paper_grid()
+def _ridge_lambdas(whole: Moments) -> Array:
+    """From far above the eigenvalues of X'X, where ridge nears the null model, to far below."""
     largest = RIDGE_START * eigh(whole.xtx, eigvals_only=True)[-1]
     return np.geomspace(largest, RIDGE_DEPTH * largest, N_ALPHAS)
 
 
-def _lasso_grid(whole: Moments, grid: str) -> Array:
-    """The lasso: its own start where all coefficients are zero, at ``max |X'y| / n``."""
-    return _grid_below(whole.xty / whole.weight_sum, grid)
-
-
-def _concave_grid(whole: Moments, grid: str) -> Array:
-    """SCAD and MC+: as the lasso, of standardized variables."""
-    return _grid_below(_standardized(whole)[1], grid)
-
-
-def _sparsenet_grid(whole: Moments, grid: str) -> Array:
-    """Where sparsenet chooses a, whatever the study's grid."""
-    largest = np.max(np.abs(_standardized(whole)[1]))
-    return np.geomspace(largest, SPARSENET_DEPTH * largest, SPARSENET_ALPHAS)
-
-
-def _grid_below(r: Array, grid: str) -> Array:
-    """The lambdas of the paper, or 101 down from ``max |r|``."""
-    if grid == "paper":
-        return paper_grid()
-    largest = np.max(np.abs(r))
+def _lasso_lambdas(whole: Moments) -> Array:
+    """Down from ``max |X'y| / n``, where all coefficients are zero."""
+    largest = np.max(np.abs(whole.xty)) / whole.weight_sum
     return np.geomspace(largest, DEPTH * largest, N_ALPHAS)
+
+
+def _concave_lambdas(whole: Moments, count: int = N_ALPHAS) -> Array:
+    """The same of standardized variables, for SCAD and MC+."""
+    largest = np.max(np.abs(_standardized(whole)[1]))
+    return np.geomspace(largest, DEPTH * largest, count)
 
 
 # -- the choice of lambda ----------------------------------------------------------------------
@@ -216,13 +197,13 @@ def _grid_below(r: Array, grid: str) -> Array:
 
 def _cross_validated(
     paths_of: _PathsOf,
-    grid_of: Callable[[Moments, str], Array],
+    own_lambdas: Callable[[Moments], Array],
     values: Sequence[float],
     split: Split,
     grid: str,
 ) -> Fit:
     """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
-    alphas = grid_of(split.whole, grid)
+    alphas = paper_grid() if grid == "paper" else own_lambdas(split.whole)
     start = process_time()
     errors = np.zeros((len(alphas), len(values)))
     made: list[_Path] = []
@@ -259,11 +240,23 @@ def _end(place: int, count: int) -> str:
     return "" if 0 < place < count - 1 or count == 1 else "smallest" if place else "largest"
 
 
+def _ols(split: Split, grid: str) -> Fit:
+    """Least squares, whatever the grid."""
+    return _cross_validated(_least_squares, _no_lambdas, _NO_A, split, "own")
+
+
+def _scad_2015(split: Split, grid: str) -> Fit:
+    """SCAD as the paper ran ncvreg."""
+    paths_of = partial(_scad, descent=descend_2015)
+    return _cross_validated(paths_of, _concave_lambdas, _NO_A, split, grid)
+
+
 def _mc_plus_2015(split: Split, grid: str) -> Fit:
     """MC+ as the paper ran sparsenet: first a, by its own cross-validation; then lambda."""
     warm = partial(_sparsenet, warm=True)
-    first = _cross_validated(warm, _sparsenet_grid, MC_PLUS_A, split, grid)
-    then = _cross_validated(_sparsenet, _concave_grid, (first.a,), split, grid)
+    lambdas = partial(_concave_lambdas, count=SPARSENET_ALPHAS)
+    first = _cross_validated(warm, lambdas, MC_PLUS_A, split, "own")
+    then = _cross_validated(_sparsenet, _concave_lambdas, (first.a,), split, grid)
     return replace(
         then,
         n_fits=first.n_fits + then.n_fits,
@@ -322,28 +315,19 @@ class Method:
     fit: Callable[[Split, str], Fit]
 
 
-def _chosen(
-    paths_of: _PathsOf,
-    grid_of: Callable[[Moments, str], Array],
-    values: Sequence[float] = (np.nan,),
-) -> Callable[[Split, str], Fit]:
-    """A method that chooses from paths by cross-validation."""
-    return partial(_cross_validated, paths_of, grid_of, values)
-
-
 CONTROL = "SparseStep"
 # Of Okabe and Ito's colours, which people with colour blindness tell apart.
 METHODS = {
-    "OLS": Method("#8C8C8C", "O", _chosen(_least_squares, _no_grid)),
-    "Ridge": Method("#E69F00", "R", _chosen(_ridge, _ridge_grid)),
-    "Lasso": Method("#56B4E9", "L", _chosen(_lasso, _lasso_grid)),
-    "SCAD": Method("#009E73", "C", _chosen(_scad, _concave_grid)),
-    "MC+": Method("#CC79A7", "M", _chosen(_mc_plus, _concave_grid, MC_PLUS_A)),
+    "OLS": Method("#8C8C8C", "O", _ols),
+    "Ridge": Method("#E69F00", "R", partial(_cross_validated, _ridge, _ridge_lambdas, _NO_A)),
+    "Lasso": Method("#56B4E9", "L", partial(_cross_validated, _lasso, _lasso_lambdas, _NO_A)),
+    "SCAD": Method("#009E73", "C", partial(_cross_validated, _scad, _concave_lambdas, _NO_A)),
+    "MC+": Method("#CC79A7", "M", partial(_cross_validated, _mc_plus, _concave_lambdas, MC_PLUS_A)),
     CONTROL: Method("#0072B2", "S", _sparsestep),
 }
 # SCAD and MC+ by the algorithms, and with the tolerances, of the paper's time.
 RIVALS_2015 = {
-    "SCAD": replace(METHODS["SCAD"], fit=_chosen(_scad_2015, _concave_grid)),
+    "SCAD": replace(METHODS["SCAD"], fit=_scad_2015),
     "MC+": replace(METHODS["MC+"], fit=_mc_plus_2015),
 }
 # A variant of SparseStep is one entry here: it competes with the others in SparseStep's place, has
