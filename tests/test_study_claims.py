@@ -5,27 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from sparsestep.study.analysis import analyse
-from sparsestep.study.claims import claims_of
-from sparsestep.study.deviations import deviations_of
-from sparsestep.study.markdown import claims_in_short, markdown_of
-from sparsestep.study.question import answer_of
-from sparsestep.study.results import METHODS
-from sparsestep.study.summary import summary_of
+from sparsestep.study.claims import answer_of, claims_of, deviations_of
+from sparsestep.study.methods import METHODS
+from sparsestep.study.report import claims_in_short, markdown_of, ranks_in_short, summary_of
+from sparsestep.study.statistics import analyse
 from study_table import made_up
 
 
-def with_order(column, order, *, results=None, noise=0.0, seed=0):
-    """Results in which the methods stand in this order on a measure, but for some noise."""
+def with_order(column, order, *, results=None):
+    """Results in which the methods stand in this order on a measure."""
     results = (made_up()[0] if results is None else results).copy()
-    rng = np.random.default_rng(seed)
-    n = results["dataset"].nunique()
-    for place, method in enumerate(order):
-        value = 0.1 * (1 + place) + noise * rng.normal(size=n)
-        value = np.clip(value, 0.01, 0.99)
-        results.loc[results["method"] == method, column] = (
-            1 - value if column == "hit_rate" else value
-        )
+    places = results["method"].map({method: 0.1 * (1 + i) for i, method in enumerate(order)})
+    results[column] = 1 - places if column == "hit_rate" else places
     return results
 
 
@@ -36,7 +27,7 @@ def single_best(column, best, worst):
     row = 0
     for counts, value in ((best, 0.4), (worst, 0.6)):
         for method, count in counts.items():
-            values[row : row + count, METHODS.index(method)] = value
+            values[row : row + count, list(METHODS).index(method)] = value
             row += count
     assert row <= 180
     # Rows are sorted by data set and method.
@@ -49,7 +40,7 @@ def claim(number, results, **about):
     return claims_of(analyse(results, run | about))[number - 1]
 
 
-RANKS = [
+ORDERS = [
     (1, "mse_b", ["SparseStep", "SCAD", "MC+", "Lasso", "Ridge", "OLS"], "reproduced"),
     (1, "mse_b", ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"], "partly reproduced"),
     (1, "mse_b", ["Ridge", "SCAD", "MC+", "Lasso", "SparseStep", "OLS"], "partly reproduced"),
@@ -62,7 +53,7 @@ RANKS = [
 ]
 
 
-@pytest.mark.parametrize(("number", "column", "order", "verdict"), RANKS)
+@pytest.mark.parametrize(("number", "column", "order", "verdict"), ORDERS)
 def test_the_order_of_average_ranks(number, column, order, verdict):
     judged = claim(number, with_order(column, order))
     assert judged.verdict == verdict
@@ -76,39 +67,34 @@ def test_a_shared_first_place_is_not_the_best():
     assert claim(3, results).verdict == "not reproduced"
 
 
-def test_who_is_most_often_best_and_worst():
-    judged = claim(4, single_best("mse_b", {"Ridge": 40, "SCAD": 39}, {"OLS": 60, "MC+": 3}))
-    assert judged.verdict == "reproduced"
-    judged = claim(4, single_best("mse_b", {"Ridge": 39, "SCAD": 40}, {"OLS": 60}))
-    assert judged.verdict == "partly reproduced"
-    assert judged.parts[0].ours.startswith("SCAD most often best (SCAD 40, Ridge 39")
-    judged = claim(4, single_best("mse_b", {"Ridge": 40, "SCAD": 40}, {"OLS": 9, "Lasso": 9}))
-    assert judged.verdict == "not reproduced"
-
-
-def test_counts_of_the_highest_hit_rate():
-    paper = {"SparseStep": 30, "MC+": 26, "SCAD": 11}
-    assert claim(5, single_best("hit_rate", paper, {})).verdict == "reproduced"
+HITS = {"SparseStep": 30, "MC+": 26, "SCAD": 11}
+WORST = {"OLS": 52, "MC+": 32, "SparseStep": 6, "Ridge": 20, "Lasso": 15, "SCAD": 15}
+# Claim, measure, how often methods are alone best and alone worst, and which statements hold.
+COUNTS = [
+    (4, "mse_b", {"Ridge": 40, "SCAD": 39}, {"OLS": 60, "MC+": 3}, [1, 1]),
+    (4, "mse_b", {"Ridge": 39, "SCAD": 40}, {"OLS": 60}, [0, 1]),
+    (4, "mse_b", {"Ridge": 40, "SCAD": 40}, {"OLS": 9, "Lasso": 9}, [0, 0]),
+    (5, "hit_rate", HITS, {}, [1, 1, 1, 1]),
     # 30 of 180 and 45 of 180 are 1.94 standard errors apart, 46 are 2.05.
-    near = claim(5, single_best("hit_rate", paper | {"SparseStep": 45}, {}))
-    assert near.verdict == "reproduced"
-    far = claim(5, single_best("hit_rate", paper | {"SparseStep": 46}, {}))
-    assert [part.holds for part in far.parts] == [True, False, True, True]
-    other = claim(5, single_best("hit_rate", {"SparseStep": 1, "MC+": 80, "SCAD": 60}, {}))
-    assert other.verdict == "not reproduced"
+    (5, "hit_rate", HITS | {"SparseStep": 45}, {}, [1, 1, 1, 1]),
+    (5, "hit_rate", HITS | {"SparseStep": 46}, {}, [1, 0, 1, 1]),
+    (5, "hit_rate", {"SparseStep": 1, "MC+": 80, "SCAD": 60}, {}, [0, 0, 0, 0]),
+    (6, "mse_y", {"OLS": 7, "Lasso": 20}, WORST, [1, 1, 1, 1, 1]),
+    (6, "mse_y", {"OLS": 7, "Lasso": 20}, WORST | {"SCAD": 5}, [1, 1, 1, 1, 0]),
+    (6, "mse_y", {"OLS": 60}, {"OLS": 5, "MC+": 4, "SparseStep": 90, "Lasso": 0}, [0] * 5),
+]
 
 
-def test_counts_of_the_test_error():
-    best = {"OLS": 7, "Lasso": 20}
-    worst = {"OLS": 52, "MC+": 32, "SparseStep": 6, "Ridge": 20, "Lasso": 15, "SCAD": 15}
-    assert claim(6, single_best("mse_y", best, worst)).verdict == "reproduced"
-    fewer = claim(6, single_best("mse_y", best, worst | {"SCAD": 5}))
-    assert [part.holds for part in fewer.parts] == [True, True, True, True, False]
-    other = claim(
-        6,
-        single_best("mse_y", {"OLS": 60}, {"OLS": 5, "MC+": 4, "SparseStep": 90, "Lasso": 0}),
+@pytest.mark.parametrize(("number", "column", "best", "worst", "holds"), COUNTS)
+def test_counts_of_the_single_best_and_worst(number, column, best, worst, holds):
+    judged = claim(number, single_best(column, best, worst))
+    assert [part.holds for part in judged.parts] == [bool(each) for each in holds]
+    expected = (
+        "reproduced" if all(holds) else "partly reproduced" if any(holds) else "not reproduced"
     )
-    assert other.verdict == "not reproduced"
+    assert judged.verdict == expected
+    if number == 4 and best["SCAD"] > best["Ridge"]:
+        assert judged.parts[0].ours.startswith("SCAD most often best (SCAD 40, Ridge 39")
 
 
 def test_rejection_on_all_measures():
@@ -127,32 +113,27 @@ def test_holm_as_in_the_paper_and_not():
     results = made_up()[0]
     # The penalized methods differ by noise only; OLS and ridge are far worse.
     equal = ["SparseStep", "SCAD", "MC+", "Lasso"]
-    for seed, column in enumerate(("mse_b", "hit_rate", "mse_y")):
-        results = with_order(column, equal, results=results, seed=seed)
-        rng = np.random.default_rng(10 + seed)
+    rng = np.random.default_rng(10)
+    for column in ("mse_b", "hit_rate", "mse_y"):
         for method in METHODS:
             value = (0.3 if method in equal else 0.7) + 0.05 * rng.uniform(-1, 1, 180)
             rows = results["method"] == method
             results.loc[rows, column] = 1 - value if column == "hit_rate" else value
-    results = with_order(
-        "time", ["OLS", "SparseStep", "Ridge", "Lasso", "SCAD", "MC+"], results=results
-    )
+    fast = ["OLS", "SparseStep", "Ridge", "Lasso", "SCAD", "MC+"]
+    results = with_order("time", fast, results=results)
     assert claim(8, results).verdict == "reproduced"
-    better = with_order("mse_b", [*equal, "Ridge", "OLS"], results=results)
-    judged = claim(8, better)
+    results = with_order("mse_b", [*equal, "Ridge", "OLS"], results=results)
+    judged = claim(8, results)
     assert [part.holds for part in judged.parts] == [True, False, True, True, True, True, True]
     assert "better than Lasso" in judged.parts[1].ours
-    slow = with_order(
-        "time", ["SCAD", "MC+", "OLS", "Ridge", "Lasso", "SparseStep"], results=better
-    )
-    assert "worse than SCAD" in claim(8, slow).parts[-1].ours
-    worst = slow
+    slow = ["SCAD", "MC+", "OLS", "Ridge", "Lasso", "SparseStep"]
+    results = with_order("time", slow, results=results)
+    assert "worse than SCAD" in claim(8, results).parts[-1].ours
     for column in ("mse_b", "hit_rate", "mse_y"):
-        worst = with_order(
-            column, ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"], results=worst
-        )
+        order = ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"]
+        results = with_order(column, order, results=results)
     # MC+ is next to SparseStep in every data set, and so separated as well.
-    assert claim(8, worst).verdict == "not reproduced"
+    assert claim(8, results).verdict == "not reproduced"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +168,19 @@ def test_reasons_are_given_only_for_what_differs_and_only_if_true():
     assert "tie" not in said and "rows to learn from" not in said
     results["optimality"] = results["optimality"].where(results["method"] != "SCAD", 1e-3)
     assert "converged" not in " ".join(claim(1, results).reasons)
+
+
+def test_what_is_said_of_rivals_run_as_in_2015():
+    results = with_order("mse_b", ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"])
+    results["optimality"] = results["optimality"].where(results["method"] != "SCAD", 0.03)
+    said = " ".join(claim(1, results, rivals="2015").reasons)
+    assert "run as in 2015 here, and stop up to 3e-02" in said and "are converged here" not in said
+    _, run = made_up()
+    notes = " ".join(deviations_of(analyse(results, run | {"rivals": "2015"})))
+    assert "not converged: the worst fit of SCAD is 3e-02" in notes
+    assert "run to convergence" not in notes
+    assert "warm starts for lasso, one eigenvalue" in notes
+    assert "run to convergence" in " ".join(deviations_of(analyse(results, run)))
 
 
 def test_reasons_name_ends_of_the_grid_of_the_methods_in_question():
@@ -270,8 +264,7 @@ def test_a_worse_method_is_said_to_be_worse():
 
 
 def summary(replicates=1, **options):
-    analysis = analyse(*made_up(replicates, **options))
-    return summary_of(analysis, claims_of(analysis), answer_of(analysis))
+    return summary_of(analyse(*made_up(replicates, **options)))
 
 
 def test_the_summary_is_json_and_repeats():
@@ -284,6 +277,14 @@ def test_the_summary_is_json_and_repeats():
         "SparseStep BIC",
         "SparseStep swap",
     ]
+    for column, measure in loaded["measures"].items():
+        for variant, row in measure["variants"].items():
+            rank = loaded["in_place_of_sparsestep"][variant][column]
+            assert row["average_rank"] == rank and set(row["holm"]) == set(METHODS) - {"SparseStep"}
+            assert f"| {variant} | {rank:.2f} | {row['best']} |" in markdown_of(loaded)
+        assert f"- SparseStep swap is {row['is']}." in markdown_of(loaded)
+    assert "SparseStep BIC" in ranks_in_short(loaded)
+    assert "variants" not in summary()["measures"]["mse_b"]
     assert loaded["measures"]["mse_b"]["by_setting"]["friedman"]["blocks"] == 180
     assert loaded["methods"]["OLS"]["optimality"] is None
 
@@ -302,8 +303,7 @@ def test_an_infinite_f_is_no_number_in_json():
     results = made_up()[0]
     for column in ("mse_b", "hit_rate", "mse_y", "time"):
         results = with_order(column, METHODS, results=results)
-    analysis = analyse(results, made_up()[1])
-    found = summary_of(analysis, claims_of(analysis), answer_of(analysis))
+    found = summary_of(analyse(results, made_up()[1]))
     json.dumps(found, allow_nan=False)
     assert found["measures"]["mse_b"]["friedman"]["f"] is None
     assert "F ∞" in markdown_of(found)

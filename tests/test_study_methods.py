@@ -6,22 +6,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 from skglm.penalties import L1, SCAD, MCPenalty
 from skglm.solvers import GramCD
 from sklearn.linear_model import Lasso, LassoCV, Ridge
 from sklearn.model_selection import KFold
 
 from sparsestep import Moments, SparseStepCV
-from sparsestep.study.coordinate import NotConverged, descend
-from sparsestep.study.design import FOLDS, Scale, paper_grid, settings_of
-from sparsestep.study.generate import draw, generate
-from sparsestep.study.methods import MC_PLUS_A, SCAD_A, fit_all, fit_extras
-from sparsestep.study.optimality import (
+from sparsestep.study.datasets import FOLDS, Scale, draw, generate, paper_grid, settings_of
+from sparsestep.study.descent import (
+    NotConverged,
+    calibrated,
     concave_violation,
+    descend,
+    descend_2015,
     least_squares_violation,
     ridge_violation,
 )
-from sparsestep.study.results import EXTRAS, METHODS
+from sparsestep.study.methods import MC_PLUS_A, METHODS, SCAD_A, VARIANTS, fit
 
 GOLDEN = Path(__file__).parent / "golden"
 SMALL = Scale("small", n_train=800, n_test=400)
@@ -47,7 +50,13 @@ def hard():
 
 @pytest.fixture(scope="module")
 def hard_fits(hard):
-    return {fit.method: fit for fit in fit_all(hard.folds, "paper")}
+    return fit(hard.folds, "paper")
+
+
+@pytest.fixture(scope="module")
+def hard_rows():
+    X, y, _ = draw(HARD, SMALL)
+    return X[:800], y[:800]
 
 
 # -- coordinate descent ------------------------------------------------------------------------
@@ -169,25 +178,82 @@ def test_violations_are_noticed():
     assert least_squares_violation(C, r, 1.001 * kept) > 1e-5
 
 
+# -- SCAD and MC+ as in 2015 -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"a": np.inf}, {"a": 3.0}, {"a": 3.7, "scad": True}])
+def test_the_coarse_tolerance_of_2015(options):
+    # Uncorrelated: one sweep is exact.
+    r, lambdas = np.array([0.5, -1.5, 2.5, 5.0]), np.array([6.0, 1.0, 0.2])
+    exact = descend(np.eye(4), r, lambdas, **options)
+    np.testing.assert_allclose(descend_2015(np.eye(4), r, lambdas, **options), exact, atol=1e-14)
+    # Moderately correlated: converged, to its tolerance.
+    C, r = golden("small")
+    lambdas = np.max(np.abs(r)) * np.geomspace(1.1, 0.01, 12)
+    for warm in (False, True):
+        found = descend_2015(C, r, lambdas, **options, warm=warm)
+        assert concave_violation(C, r, lambdas, found, **options) < 1e-3
+        np.testing.assert_array_equal(found[0], 0.0)
+    # Equally correlated: not converged when it stops, which is the point of having it.
+    C = 0.5 * np.eye(300) + 0.5
+    r = C @ np.random.default_rng(0).uniform(-1, 1, 300)
+    lambdas = np.max(np.abs(r)) * np.geomspace(0.9, 1e-4, 6)
+    stopped = concave_violation(C, r, lambdas, descend_2015(C, r, lambdas, **options), **options)
+    assert 1e-4 < stopped < 1.0
+
+
+@pytest.mark.parametrize("a", [1.000001, 1.5, 4.0, 150.0])
+def test_calibrated_lambdas_have_the_degrees_of_freedom_of_the_lasso(a):
+    lambdas, spread = np.array([0.01, 0.5, 1.0, 3.0]), 0.5
+
+    def degrees_of_freedom(u, a):
+        """E[z S(z)] of the thresholding rule S for a standard normal z, by Stein's lemma."""
+        ends = np.array([u, min(a * u, 40.0), 40.0])
+        shrunk = quad(lambda z: z * (z - u) / (1 - 1 / a) * norm.pdf(z), *ends[:2])[0]
+        return 2 * (shrunk + quad(lambda z: z * z * norm.pdf(z), *ends[1:])[0])
+
+    for lam, u in zip(lambdas, calibrated(lambdas, a, spread), strict=True):
+        assert u >= lam
+        lasso = degrees_of_freedom(lam / spread, np.inf)
+        assert degrees_of_freedom(u / spread, a) == pytest.approx(lasso, rel=1e-6, abs=1e-9)
+    far = calibrated(np.array([1e-6, 1e3]), a, 1.0)
+    assert np.all(np.isfinite(far)) and far[1] == pytest.approx(1e3, rel=1e-3)
+
+
+def test_rivals_of_2015(hard, hard_fits):
+    fits = fit(hard.folds, "paper", rivals="2015")
+    assert list(fits) == list(METHODS)
+    for name, found in fits.items():
+        if name in ("SCAD", "MC+"):
+            assert 1e-8 < found.optimality < 1.0
+            scale = np.linalg.norm(hard_fits[name].coef)
+            assert np.linalg.norm(found.coef - hard_fits[name].coef) < 0.2 * scale
+        else:
+            np.testing.assert_array_equal(found.coef, hard_fits[name].coef)
+    # 50 lambdas and nine a to choose a, then 101 lambdas with that.
+    assert fits["MC+"].n_fits == 50 * (9 * FOLDS + 1) + 101 * (FOLDS + 1)
+    assert fits["MC+"].a in MC_PLUS_A
+    assert fits["SCAD"].n_fits == hard_fits["SCAD"].n_fits
+
+
 # -- the six methods ---------------------------------------------------------------------------
 
 
 def test_all_methods_in_order_and_converged(hard_fits):
-    assert tuple(hard_fits) == METHODS
-    assert all(fit.optimality < 1e-8 for fit in hard_fits.values() if fit.method != "OLS")
+    assert list(hard_fits) == list(METHODS)
+    assert all(fit.optimality < 1e-8 for name, fit in hard_fits.items() if name != "OLS")
     assert all(fit.seconds > 0 for fit in hard_fits.values())
     counts = [fit.n_fits for fit in hard_fits.values()]
     paths = FOLDS + 1
     assert counts == [paths, *[101 * paths] * 3, 101 * (9 * FOLDS + 1), 101 * paths]
 
 
-def test_least_squares(hard_fits):
-    X, y, _ = draw(HARD, SMALL)
-    rows = np.column_stack([np.ones(800), X[:800]])
-    expected = np.linalg.lstsq(rows, y[:800])[0]
-    fit = hard_fits["OLS"]
-    np.testing.assert_allclose([fit.intercept, *fit.coef], expected, atol=1e-12)
-    assert np.isnan(fit.alpha)
+def test_least_squares(hard_fits, hard_rows):
+    X, y = hard_rows
+    expected = np.linalg.lstsq(np.column_stack([np.ones(800), X]), y)[0]
+    found = hard_fits["OLS"]
+    np.testing.assert_allclose([found.intercept, *found.coef], expected, atol=1e-12)
+    assert np.isnan(found.alpha)
 
 
 def rows_error(X, y, model_of, alphas):
@@ -200,28 +266,26 @@ def rows_error(X, y, model_of, alphas):
     return errors
 
 
-def test_ridge_is_that_of_scikit_learn(hard_fits):
-    X, y, _ = draw(HARD, SMALL)
-    X, y = X[:800], y[:800]
+def test_ridge_is_that_of_scikit_learn(hard_fits, hard_rows):
+    X, y = hard_rows
     best = np.argmin(rows_error(X, y, Ridge, paper_grid()))
     expected = Ridge(paper_grid()[best]).fit(X, y)
-    fit = hard_fits["Ridge"]
-    assert fit.alpha == paper_grid()[best]
-    np.testing.assert_allclose(fit.coef, expected.coef_, atol=1e-12)
-    assert fit.intercept == pytest.approx(expected.intercept_, abs=1e-12)
+    found = hard_fits["Ridge"]
+    assert found.alpha == paper_grid()[best]
+    np.testing.assert_allclose(found.coef, expected.coef_, atol=1e-12)
+    assert found.intercept == pytest.approx(expected.intercept_, abs=1e-12)
 
 
-def test_lasso_is_that_of_scikit_learn(hard_fits):
-    X, y, _ = draw(HARD, SMALL)
-    X, y = X[:800], y[:800]
+def test_lasso_is_that_of_scikit_learn(hard_fits, hard_rows):
+    X, y = hard_rows
     near = paper_grid()[50:]
     model = LassoCV(alphas=near, cv=KFold(FOLDS), tol=1e-10, max_iter=100_000).fit(X, y)
-    fit = hard_fits["Lasso"]
-    assert fit.alpha == pytest.approx(model.alpha_, rel=1e-12)
-    np.testing.assert_allclose(fit.coef, model.coef_, atol=1e-6)
-    exact = Lasso(fit.alpha, tol=1e-14, max_iter=1_000_000).fit(X, y)
-    np.testing.assert_allclose(fit.coef, exact.coef_, atol=1e-9)
-    assert fit.intercept == pytest.approx(exact.intercept_, abs=1e-9)
+    found = hard_fits["Lasso"]
+    assert found.alpha == pytest.approx(model.alpha_, rel=1e-12)
+    np.testing.assert_allclose(found.coef, model.coef_, atol=1e-6)
+    exact = Lasso(found.alpha, tol=1e-14, max_iter=1_000_000).fit(X, y)
+    np.testing.assert_allclose(found.coef, exact.coef_, atol=1e-9)
+    assert found.intercept == pytest.approx(exact.intercept_, abs=1e-9)
 
 
 def standardized(X, y):
@@ -230,23 +294,21 @@ def standardized(X, y):
 
 
 @pytest.mark.parametrize("method", ["SCAD", "MC+"])
-def test_scad_and_mc_plus_are_those_of_skglm(hard_fits, method):
-    X, y, _ = draw(HARD, SMALL)
-    X, y = X[:800], y[:800]
-    fit = hard_fits[method]
-    lambdas = paper_grid()[paper_grid() >= fit.alpha]
-    a = SCAD_A if method == "SCAD" else fit.a
+def test_scad_and_mc_plus_are_those_of_skglm(hard_fits, hard_rows, method):
+    X, y = hard_rows
+    found = hard_fits[method]
+    lambdas = paper_grid()[paper_grid() >= found.alpha]
+    a = SCAD_A if method == "SCAD" else found.a
     assert a > 1.5, "the comparison needs a penalty with one solution"
     penalty = SCAD if method == "SCAD" else MCPenalty
     path = skglm_path(*standardized(X, y), lambda lam: penalty(lam, float(a)), lambdas)
     expected = path[-1] / X.std(axis=0)
-    np.testing.assert_allclose(fit.coef, expected, atol=1e-7)
-    assert fit.intercept == pytest.approx(y.mean() - X.mean(axis=0) @ expected, abs=1e-7)
+    np.testing.assert_allclose(found.coef, expected, atol=1e-7)
+    assert found.intercept == pytest.approx(y.mean() - X.mean(axis=0) @ expected, abs=1e-7)
 
 
-def test_mc_plus_has_the_best_lambda_and_a(hard_fits):
-    X, y, _ = draw(HARD, SMALL)
-    X, y = X[:800], y[:800]
+def test_mc_plus_has_the_best_lambda_and_a(hard_fits, hard_rows):
+    X, y = hard_rows
     errors = np.zeros((101, len(MC_PLUS_A)))
     for train, valid in KFold(FOLDS).split(X):
         Z, target = standardized(X[train], y[train])
@@ -257,52 +319,47 @@ def test_mc_plus_has_the_best_lambda_and_a(hard_fits):
             residual = (y[valid] - y[train].mean())[:, None] - new @ B.T
             errors[:, k] += np.mean(residual**2, axis=0) / FOLDS
     i, k = np.unravel_index(np.argmin(errors), errors.shape)
-    fit = hard_fits["MC+"]
-    assert (fit.alpha, fit.a) == (paper_grid()[i], MC_PLUS_A[k])
+    found = hard_fits["MC+"]
+    assert (found.alpha, found.a) == (paper_grid()[i], MC_PLUS_A[k])
     assert (len(MC_PLUS_A), MC_PLUS_A[0], MC_PLUS_A[1]) == (9, np.inf, pytest.approx(150))
     assert MC_PLUS_A[-1] == pytest.approx(1.000001, abs=1e-12)
 
 
-def test_sparsestep_has_the_settings_of_the_paper(hard_fits):
-    X, y, _ = draw(HARD, SMALL)
+def test_sparsestep_has_the_settings_of_the_paper(hard_fits, hard_rows):
     model = SparseStepCV(paper_grid(), cv=KFold(FOLDS), standardize=False)
     model.set_params(gamma_0=1e6, gamma_stop=1e-8, gamma_step=2.0, t_max=2, epsilon=1e-7)
-    model.fit(X[:800], y[:800])
-    fit = hard_fits["SparseStep"]
-    assert fit.alpha == model.alpha_
-    np.testing.assert_allclose(fit.coef, model.coef_, atol=1e-10)
+    model.fit(*hard_rows)
+    found = hard_fits["SparseStep"]
+    assert found.alpha == model.alpha_
+    np.testing.assert_allclose(found.coef, model.coef_, atol=1e-10)
 
 
 def test_a_choice_at_an_end_of_the_grid_is_said():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((400, 4))
     folds = Moments.from_folds(X, rng.standard_normal(400) * 1e-4, np.arange(400) % 10)
-    fits = {fit.method: fit for fit in fit_all(folds, "paper")}
+    fits = fit(folds, "paper")
     # Noise this small has no lambda in the grid below its own largest.
     assert fits["Lasso"].at_end == "largest"
     assert fits["OLS"].at_end == ""
     # Almost no noise: the less shrinkage the better.
     y = X @ np.ones(4) + 1e-6 * rng.standard_normal(400)
-    fits = {
-        fit.method: fit for fit in fit_all(Moments.from_folds(X, y, np.arange(400) % 10), "paper")
-    }
-    assert fits["Lasso"].at_end == "smallest"
+    folds = Moments.from_folds(X, y, np.arange(400) % 10)
+    assert fit(folds, "paper", ["Lasso"])["Lasso"].at_end == "smallest"
 
 
 def test_own_grids_start_at_the_null_model(hard):
     whole = Moments.merge(hard.folds)
-    fits = {fit.method: fit for fit in fit_all(hard.folds, "own")}
-    assert tuple(fits) == METHODS
+    fits = fit(hard.folds, "own")
     assert all(fit.at_end == "" for fit in fits.values())
     largest = np.max(np.abs(whole.xty)) / whole.n_samples
     steps = np.log(fits["Lasso"].alpha / largest) / (np.log(1e-4) / 100)
     assert steps == pytest.approx(round(steps), abs=1e-9)
-    assert all(fit.optimality < 1e-8 for fit in fits.values() if fit.method != "OLS")
+    assert all(fit.optimality < 1e-8 for name, fit in fits.items() if name != "OLS")
 
 
-def test_extras(hard, hard_fits):
-    fits = {fit.method: fit for fit in fit_extras(hard.folds, "paper")}
-    assert tuple(fits) == EXTRAS
+def test_variants_of_sparsestep(hard, hard_fits):
+    fits = fit(hard.folds, "paper", VARIANTS)
     plain = hard_fits["SparseStep"]
     sparser = fits["SparseStep 1se"]
     assert np.count_nonzero(sparser.coef) < np.count_nonzero(plain.coef)

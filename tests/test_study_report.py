@@ -3,6 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -13,15 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsestep.study import stages
-from sparsestep.study.analysis import analyse
-from sparsestep.study.canvas import blank, inline_svg, png, style, svg
-from sparsestep.study.figures import figures_of
-from sparsestep.study.heat_maps import level_map, winner_map, winners_of
-from sparsestep.study.markdown import claims_in_short, markdown_of, ranks_in_short
-from sparsestep.study.rank_plot import rank_plot
-from sparsestep.study.ranks import MEASURES
-from sparsestep.study.results import METHODS, write_results, write_run
+from sparsestep.study.figures import (
+    blank,
+    figures_of,
+    inline_svg,
+    level_map,
+    png,
+    rank_plot,
+    style,
+    svg,
+    winner_map,
+    winners_of,
+)
+from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.study.report import STAGES, claims_in_short, markdown_of, ranks_in_short
+from sparsestep.study.results import write_results, write_run
+from sparsestep.study.statistics import MEASURES, analyse
 from study_table import made_up
 
 OF_THE_PAPER = {
@@ -46,9 +54,9 @@ def folder(tmp_path_factory):
     """A study with replicates and extras, after all stages."""
     folder = tmp_path_factory.mktemp("study")
     results, run = made_up(2, extras=True)
-    write_results(results, folder / "results.parquet")
+    write_results(results, folder)
     write_run(run, folder)
-    for stage in (stages.rank, stages.test, stages.draw, stages.report):
+    for stage in STAGES.values():
         assert stage(folder).exists()
     return folder
 
@@ -90,14 +98,14 @@ def test_every_picture_is_an_svg_and_a_png(folder):
 def test_stages_run_alone_and_repeat_byte_for_byte(folder, tmp_path):
     for name in ("results.parquet", "run.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
-    stages.report(tmp_path)
+    STAGES["report"](tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "report.html",
         "results.parquet",
         "run.json",
     ]
-    stages.test(tmp_path)
-    stages.rank(tmp_path)
+    STAGES["test"](tmp_path)
+    STAGES["rank"](tmp_path)
     for name in ("report.html", "summary.json", "summary.md", "ranks.parquet"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
@@ -117,7 +125,7 @@ def test_pictures_repeat_byte_for_byte_whatever_the_users_settings(folder, analy
 
 def test_a_folder_without_results_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"results\.parquet does not exist; run the study"):
-        stages.rank(tmp_path)
+        STAGES["rank"](tmp_path)
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -146,22 +154,19 @@ def assert_apart(figure):
     return drawn
 
 
+ONE = analyse(*made_up()).rankings["mse_b"]
+
+
 def ranking_with(averages):
     """A ranking of the study in which the average ranks are these."""
-    one = analyse(*made_up()).rankings["mse_b"]
-    fields = one.__dict__ | {"average": pd.Series(averages, index=METHODS)}
-    return type(one)(**fields)
-
-
-ONE = ranking_with([3.5] * 6)
+    return replace(ONE, ranks=pd.DataFrame([averages], columns=list(METHODS)))
 
 
 @settings(max_examples=15)
 @given(st.lists(st.floats(1.0, 6.0), min_size=6, max_size=6))
 def test_labels_of_a_rank_plot_never_overlap(averages):
-    ranking = type(ONE)(**ONE.__dict__ | {"average": pd.Series(averages, index=METHODS)})
     with style():
-        drawn = dict(assert_apart(rank_plot([ranking])))
+        drawn = dict(assert_apart(rank_plot([ranking_with(averages)])))
     labels = [f"{method}\n{average:.2f}" for method, average in zip(METHODS, averages, strict=True)]
     middles = [drawn[label].x0 + drawn[label].width / 2 for label in labels]
     order = np.argsort(averages, kind="stable")
@@ -178,6 +183,8 @@ def test_labels_of_the_maps_do_not_overlap(analysis):
     with style():
         assert_apart(winner_map(analysis, analysis.rankings["mse_b"]))
         assert_apart(level_map(analysis))
+        for rankings in analysis.variants.values():
+            assert_apart(rank_plot(list(rankings.values())))
 
 
 def test_a_filled_point_is_separated_from_sparsestep(analysis):
@@ -283,7 +290,10 @@ def test_the_page_has_what_it_should(folder, analysis):
         for method in METHODS:
             assert f"{method}{ranking.average[method]:.2f}" in text
     assert "SparseStep swap" in text and "12.5 minutes" in text and "numpy 2.4.0" in text
-    assert page_of(folder).count("<svg") == 6
+    assert page_of(folder).count("<svg") == 6 + len(VARIANTS)
+    for variant in VARIANTS:
+        rank = analysis.variants[variant]["mse_b"].average[variant]
+        assert f"{variant}{rank:.2f}" in text
 
 
 def test_what_is_read_is_text_and_no_markup(folder):
@@ -293,9 +303,9 @@ def test_what_is_read_is_text_and_no_markup(folder):
 
 def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
     results, run = made_up(scale="quick")
-    write_results(results, tmp_path / "results.parquet")
+    write_results(results, tmp_path)
     write_run(run, tmp_path)
-    stages.report(tmp_path)
+    STAGES["report"](tmp_path)
     text = page_of(tmp_path)
     assert "one block per setting" not in text and "tested alone" not in text
     assert "in SparseStep's place" not in text
@@ -311,7 +321,7 @@ RUNS = sorted((ROOT / "docs" / "study").rglob("results.parquet"))
 def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
     for name in ("results.parquet", "run.json"):
         (tmp_path / name).write_bytes((results.parent / name).read_bytes())
-    stages.test(tmp_path)
+    STAGES["test"](tmp_path)
     for name in ("summary.json", "summary.md"):
         committed = (results.parent / name).read_text(encoding="utf-8")
         assert committed == (tmp_path / name).read_text(encoding="utf-8")

@@ -10,28 +10,22 @@ import pandas as pd
 import pytest
 
 from sparsestep.study.command import study
-from sparsestep.study.design import SCALES, Scale, settings_of
-from sparsestep.study.progress import cost, fits_done, time_left
-from sparsestep.study.results import (
-    COLUMNS,
-    METHODS,
-    as_table,
-    read_results,
-    read_run,
-    write_results,
-)
-from sparsestep.study.run import Plan, fit_study, generate_study
+from sparsestep.study.datasets import SCALES, Scale, settings_of
+from sparsestep.study.methods import METHODS
+from sparsestep.study.results import COLUMNS, as_table, read_results, read_run, write_results
+from sparsestep.study.run import Plan, cost, fit_study, fits_done, generate_study
 
 TINY = Scale("tiny", 200, 100, sizes=(10,), sparsities=(25, 75), snrs=(1.0, 10.0))
 DATASETS = [setting.dataset for setting in settings_of(TINY)]
 PLAN = Plan(TINY)
 PROGRAM = """
 import sys
-from sparsestep.study.design import Scale
+from pathlib import Path
+from sparsestep.study.datasets import Scale
 from sparsestep.study.run import Plan, fit_study
 if __name__ == "__main__":
     scale = Scale("tiny", 200, 100, sizes=(10,), sparsities=(25, 75), snrs=(1.0, 10.0))
-    fit_study(Plan(scale), sys.argv[1], jobs=2)
+    fit_study(Plan(scale), Path(sys.argv[1]), jobs=2)
 """
 
 
@@ -95,7 +89,7 @@ def test_a_killed_run_resumes_to_the_same_results_on_another_number_of_jobs(fini
     assert 3 <= len(done) < 12
     assert read_run(out)["finished"] is None
     earlier = read_run(out)["wall_time"]
-    (out / "parts" / ".00035.json.1").write_text("half")  # as if killed in the middle of writing
+    (out / "parts" / ".1a.tmp").write_text("half")  # as if killed in the middle of writing
 
     table = fit_study(PLAN, out, jobs=2)
 
@@ -117,8 +111,18 @@ def test_a_finished_run_is_left_as_it_is(finished):
 
 @pytest.mark.slow
 def test_other_options_in_the_same_folder_are_refused(finished):
-    with pytest.raises(ValueError, match="holds a run with scale tiny, grid paper, extras False"):
-        fit_study(Plan(TINY, grid="own"), finished[1])
+    for other in ({"grid": "own"}, {"rivals": "2015"}):
+        with pytest.raises(ValueError, match="a run with scale tiny, grid paper, extras False"):
+            fit_study(Plan(TINY, **other), finished[1])
+
+
+@pytest.mark.slow
+def test_rivals_of_2015_are_noted(finished, tmp_path):
+    table = fit_study(Plan(TINY, rivals="2015"), tmp_path, jobs=1)
+    assert read_run(tmp_path)["rivals"] == "2015"
+    assert "rivals" not in read_run(finished[1])
+    changed = table.loc[numbers(table).compare(numbers(finished[0])).index, "method"]
+    assert set(changed) == {"SCAD", "MC+"}
 
 
 @pytest.mark.slow
@@ -147,6 +151,8 @@ def test_kept_data_sets_give_the_same_results(finished, tmp_path):
 def test_impossible_plans_are_refused(tmp_path):
     with pytest.raises(ValueError, match="grid must be 'paper' or 'own'; got 'mine'"):
         Plan(TINY, grid="mine")
+    with pytest.raises(ValueError, match="rivals must be 'converged' or '2015'; got '2016'"):
+        Plan(TINY, rivals="2016")
     with pytest.raises(ValueError, match="replicates must be at least 1; got 0"):
         Plan(TINY, replicates=0)
     with pytest.raises(ValueError, match="jobs must be at least 1; got 0"):
@@ -186,7 +192,7 @@ def test_a_file_that_is_no_table_of_results_is_named(tmp_path):
     file.write_bytes(b"something else")
     with pytest.raises(ValueError, match=r"results\.parquet is not a table of this study's"):
         read_results(tmp_path)
-    write_results(as_table([row()]), file)
+    write_results(as_table([row()]), tmp_path)
     assert read_results(tmp_path)["mse_b"].tolist() == [1.0]
     assert [path.name for path in tmp_path.iterdir()] == ["results.parquet"]
 
@@ -195,7 +201,6 @@ def test_time_left_is_by_cost_and_progress_is_told(capsys):
     settings = settings_of(SCALES["paper"])
     costs = {(s.m, s.correlation): cost(s) for s in settings}
     assert costs[500, "constant"] > costs[500, "noise"] > 10 * costs[100, "constant"]
-    assert time_left(60.0, done=30.0, left=10.0) == 20.0
     with fits_done(settings[:2], 3, show=True) as tell:
         for setting in settings[:2]:
             tell(setting)
@@ -207,9 +212,9 @@ def test_time_left_is_by_cost_and_progress_is_told(capsys):
 
 def test_the_time_until_the_first_data_set_is_not_taken_for_its_speed(capsys, monkeypatch):
     settings = settings_of(SCALES["quick"])
-    seconds = iter([0.0, 100.0, 100.0, 100.0, 103.0, 103.0])
-    monkeypatch.setattr("sparsestep.study.progress.time.perf_counter", lambda: next(seconds))
-    monkeypatch.setattr("sparsestep.study.progress.SECONDS_BETWEEN_LINES", 0.0)
+    seconds = iter([0.0, 100.0, 103.0])
+    monkeypatch.setattr("sparsestep.study.run.time.perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("sparsestep.study.run.SECONDS_BETWEEN_LINES", 0.0)
     alike = [each for each in settings if cost(each) == cost(settings[0])][:4]
     with fits_done(alike, 0, show=True) as tell:
         tell(alike[0])

@@ -6,16 +6,13 @@ from typing import Annotated, Literal
 
 from sparsestep.cli.options import Flag, Whole
 
-__all__ = ["STAGES", "study"]
-
-STAGES = ("generate", "fit", "rank", "test", "draw", "report")
-
 
 def study(
     *,
     scale: Literal["quick", "paper"] = "quick",
     replicates: Annotated[int, Whole] = 1,
     grid: Literal["paper", "own"] = "paper",
+    rivals: Literal["converged", "2015"] = "converged",
     jobs: Annotated[int | None, Whole] = None,
     out: Path = Path("study"),
     extras: Annotated[bool, Flag] = False,
@@ -36,6 +33,9 @@ def study(
         Data sets of each setting. More can be added to a finished run.
     grid : {"paper", "own"}, default="paper"
         The 101 lambdas of the paper for every method, or 101 down from each method's own largest.
+    rivals : {"converged", "2015"}, default="converged"
+        SCAD and MC+ run to convergence, or as the R packages ncvreg and sparsenet ran them for the
+        paper: in a fixed order, to a coarse tolerance, from zero at each lambda.
     jobs : int, optional
         Processes; by default as many as there are cores. Each takes up to 0.8 GB.
     out : Path, default="study"
@@ -52,28 +52,21 @@ def study(
 
     load("pandas", "study")
     load("numba", "study")
-    if stage in ("all", "generate", "fit"):
-        from sparsestep.study.design import SCALES
-        from sparsestep.study.run import Plan, fit_study, generate_study
+    from sparsestep.study import report
+    from sparsestep.study.datasets import SCALES
+    from sparsestep.study.run import Plan, fit_study, generate_study
 
-        plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates)
-        if stage == "generate":
-            generate_study(plan, out, jobs=jobs, progress=not quiet)
-            written = out / "data"
-        else:
-            fit_study(plan, out, jobs=jobs, progress=not quiet)
-            written = out / "results.parquet"
-        if not quiet:
-            print(written)
-    if stage not in ("generate", "fit"):
-        from sparsestep.study import stages
-
-        for name in STAGES[2:] if stage == "all" else (stage,):
-            written = getattr(stages, name)(out)
-            if not quiet:
-                print(written)
-        if stage == "all" and not quiet:
-            from sparsestep.study.markdown import ranks_in_short
-
-            summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-            print(f"\n{ranks_in_short(summary)}")
+    say = print if not quiet else lambda text: None
+    plan = Plan(SCALES[scale], grid=grid, extras=extras, replicates=replicates, rivals=rivals)
+    if stage == "generate":
+        generate_study(plan, out, jobs=jobs, progress=not quiet)
+        say(out / "data")
+    if stage in ("all", "fit"):
+        fit_study(plan, out, jobs=jobs, progress=not quiet)
+        say(out / "results.parquet")
+    for name in ("rank", "test", "draw", "report"):
+        if stage in ("all", name):
+            say(report.STAGES[name](out))
+    if stage == "all":
+        summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+        say(f"\n{report.ranks_in_short(summary)}")

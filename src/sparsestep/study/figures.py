@@ -1,31 +1,40 @@
-"""Every picture of the study, by the name of its file."""
+"""Every picture of the study, by the name of its file: the paper's, rank plots, and heat maps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
-from sparsestep.study.analysis import Analysis
-from sparsestep.study.heat_maps import level_map, winner_map
-from sparsestep.study.paper_figures import approximations, counting_norm, majorizers, penalties
-from sparsestep.study.rank_plot import rank_plot
+from sparsestep.display import PenaltyDisplay
+from sparsestep.penalty import penalty
+from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.study.statistics import SETTING, Analysis, Ranking, level_name
 
-__all__ = ["figures_of"]
+# Values that no other colour has: on a page, `inline_svg` gives them the page's own colours.
+INK, GREY, PALE = "#222223", "#707071", "#CBCBCC"
+_OF_THE_PAGE = {INK: "var(--ink)", GREY: "var(--soft)", PALE: "var(--rule)"}
 
 
 def figures_of(analysis: Analysis) -> dict[str, Callable[[], Figure]]:
-    """What draws each picture; to be called under `canvas.style`.
-
-    Parameters
-    ----------
-    analysis : Analysis
-
-    Returns
-    -------
-    dict of str to callable
-    """
+    """What draws each picture; to be called under `style`."""
     rankings = analysis.rankings
     return {
         "penalties": penalties,
@@ -36,4 +45,336 @@ def figures_of(analysis: Analysis) -> dict[str, Callable[[], Figure]]:
         **{f"ranks_{name}": partial(rank_plot, [r]) for name, r in rankings.items()},
         **{f"winners_{name}": partial(winner_map, analysis, r) for name, r in rankings.items()},
         "levels": partial(level_map, analysis),
+        **{
+            rank_plot_name(variant): partial(rank_plot, list(rankings.values()))
+            for variant, rankings in analysis.variants.items()
+        },
     }
+
+
+def rank_plot_name(variant: str) -> str:
+    """The file of the rank plot with a variant in SparseStep's place: ``ranks_sparsestep_bic``."""
+    return "ranks_" + variant.lower().replace(" ", "_")
+
+
+# -- files that are the same on every run ------------------------------------------------------
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Settings under which pictures are drawn and saved, whatever the user's own are."""
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    settings: dict[Any, Any] = dict.fromkeys(inked, INK)
+    # Without a salt the names of the parts of an SVG differ from run to run.
+    settings |= {"svg.hashsalt": "sparsestep", "font.size": 9.0, "text.parse_math": False}
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        yield
+
+
+def blank(width: float, height: float, *, constrained: bool = False) -> Figure:
+    """An empty figure of a size in inches, known to no window and no list of figures."""
+    figure = Figure((width, height), layout="constrained" if constrained else None)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def svg(figure: Figure, *, transparent: bool = False) -> str:
+    """The figure as SVG, with letters as outlines: the same bytes wherever it is drawn."""
+    buffer = io.StringIO()
+    if figure.get_layout_engine() is not None:
+        # Labels find their places while they are drawn, and the layout follows them.
+        figure.draw_without_rendering()
+    metadata = {"Date": None, "Creator": None}
+    figure.savefig(buffer, format="svg", transparent=transparent, metadata=metadata)
+    return buffer.getvalue()
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def inline_svg(figure: Figure, name: str, title: str) -> str:
+    """The figure as a piece of a page: names of its parts made unique, colours the page's own."""
+    text = svg(figure, transparent=True)
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<defs/>", "", text, flags=re.S)
+    text = re.sub(r'<g id="[a-z0-9]+_\d+"', "<g", text)
+    text = re.sub(r'(\sid="|"#|url\(#)', rf"\g<1>{name}-", text)
+    for colour, variable in _OF_THE_PAGE.items():
+        text = text.replace(colour.lower(), variable)
+    # The page gives the width; the height follows from the view box.
+    for size in ("width", "height"):
+        text = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", text, count=1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
+
+
+def _axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes at a place in inches."""
+    total = figure.get_figwidth(), figure.get_figheight()
+    return figure.add_axes(
+        (left / total[0], bottom / total[1], width / total[0], height / total[1])
+    )
+
+
+# -- the paper's pictures of penalties ---------------------------------------------------------
+
+
+def penalties() -> Figure:
+    """Ridge and lasso, SCAD, MC+ and SparseStep."""
+    figure = blank(7.0, 5.2, constrained=True)
+    PenaltyDisplay("penalties").plot(list(figure.subplots(2, 2).flat))
+    return figure
+
+
+def majorizers() -> Figure:
+    """The penalty at gamma^2 = 0.1 and its majorizers at 0, 0.25 and 0.5."""
+    figure = blank(5.2, 3.8, constrained=True)
+    ax = figure.subplots()
+    PenaltyDisplay("majorizer").plot(ax)
+    for point in (0.25, 0.5):
+        ax.axvline(point, color=PALE, linewidth=0.8, zorder=0.5)
+    return figure
+
+
+def counting_norm() -> Figure:
+    """The number of nonzeros among two coefficients, on a grid of values."""
+    figure = blank(3.8, 3.2)
+    ax = _space(figure, 1, 1, "")
+    first, second = np.meshgrid(*[np.linspace(-1.0, 1.0, 17)] * 2)
+    count = np.count_nonzero([first, second], axis=0)
+    colours: dict[str, Any] = {"c": count, "cmap": "viridis", "vmin": 0, "vmax": 2}
+    ax.scatter(first, second, count, s=16, linewidths=0, depthshade=False, **colours)
+    return figure
+
+
+def approximations() -> Figure:
+    """The penalty of two coefficients at gamma^2 = 0.3 and 0.05."""
+    figure = blank(7.4, 3.2)
+    values = np.linspace(-1.0, 1.0, 41)
+    # A thousand tiles as paths make a file ten times as large.
+    look = {"linewidth": 0.15, "edgecolor": "#00000040", "rasterized": True}
+    for place, squared in enumerate((0.3, 0.05), start=1):
+        ax = _space(figure, 2, place, f"γ² = {squared:g}")
+        one = penalty(values, np.sqrt(squared))
+        surface = (*np.meshgrid(values, values), one[:, np.newaxis] + one)
+        ax.plot_surface(*surface, cmap="viridis", vmin=0, vmax=2, rcount=41, ccount=41, **look)
+    return figure
+
+
+def _space(figure: Figure, columns: int, place: int, title: str) -> Any:
+    """Axes for two coefficients and a height from 0 to 2."""
+    ax: Any = figure.add_axes(((place - 1) / columns, 0.02, 1 / columns, 0.96), projection="3d")
+    ax.set_title(title, fontsize=10, y=0.93)
+    ax.set_box_aspect(None, zoom=0.92)
+    ax.set_xlabel("coefficient 1", fontsize=8, labelpad=-4)
+    ax.set_ylabel("coefficient 2", fontsize=8, labelpad=-4)
+    ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], zticks=[0, 1, 2], zlim=(0, 2))
+    ax.tick_params(labelsize=8, pad=-2)
+    ax.view_init(elev=28, azim=-55)
+    return ax
+
+
+# -- rank plots --------------------------------------------------------------------------------
+
+_WIDTH, _LINE, _TITLE, _KEY, _MARGIN = 7.2, 0.95, 0.3, 0.3, 0.45  # inches
+_TITLES = {
+    "mse_b": "MSE of b",
+    "hit_rate": "Sparsity hit rate",
+    "mse_y": "MSE of y on the test rows",
+    "time": "Computation time",
+}
+
+
+def rank_plot(rankings: Sequence[Ranking]) -> Figure:
+    """Average ranks on one measure, or on several, one line each."""
+    height = (_LINE + _TITLE) * len(rankings) + _KEY
+    figure = blank(_WIDTH, height)
+    for place, ranking in enumerate(rankings, start=1):
+        bottom = height - (_LINE + _TITLE) * place
+        _line(_axes(figure, _MARGIN, bottom, _WIDTH - 2 * _MARGIN, _LINE), ranking)
+    control = rankings[0].control
+    key = f"Average rank, 1 is best.  ● differs from {control} (Holm, 5 %)   ○ does not   ◆ "
+    figure.text(_MARGIN / _WIDTH, 0.1 / height, key + control, fontsize=7.5, color=GREY)
+    return figure
+
+
+def _line(ax: Axes, ranking: Ranking) -> None:
+    """One measure: a line from rank 1 to the last, points, and their labels above."""
+    last = len(ranking.average)
+    ax.set_axis_off()
+    ax.set_xlim(1, last)
+    ax.set_ylim(-0.42, 1.0)
+    ruled: dict[str, Any] = {"color": INK, "linewidth": 1.0, "clip_on": False, "zorder": 1}
+    ax.plot([1, last], [0, 0], **ruled)
+    for tick in range(1, last + 1):
+        ax.plot([tick, tick], [-0.05, 0.05], **ruled)
+        ax.text(tick, -0.12, str(tick), ha="center", va="top", fontsize=8)
+    ax.set_title(_TITLES[ranking.measure.column], loc="left", fontsize=9.5, pad=3, color=INK)
+    labels = []
+    for method, average in ranking.average.items():
+        colour = (METHODS | VARIANTS)[method].colour
+        control = method == ranking.control
+        filled = control or ranking.against(method).outcome() != "not separated"
+        ax.plot(
+            [average],
+            [0],
+            marker="D" if control else "o",
+            markersize=8 if control else 7,
+            markeredgecolor=colour,
+            markeredgewidth=1.6,
+            markerfacecolor=colour if filled else "white",
+            clip_on=False,
+            zorder=3,
+        )
+        text = ax.text(average, 0.52, f"{method}\n{average:.2f}", ha="center", va="bottom")
+        text.set(fontsize=8.5, linespacing=1.1, fontweight="bold" if control else "normal")
+        labels.append(text)
+    _move_apart(ax, labels, ranking.average.to_numpy())
+
+
+def _move_apart(ax: Axes, labels: list[Text], points: NDArray[np.float64]) -> None:
+    """Put each label as near its point as the others allow, with a leader between them.
+
+    With half widths h in order, ``p_(i+1) - p_i >= h_i + h_(i+1)`` says that the places less these
+    sums do not decrease: the least squares answer is an isotonic regression.
+    """
+    unit = ax.bbox.width / (points.size - 1)
+    half = np.array([label.get_window_extent().width for label in labels]) / unit / 2 + 0.04
+    order = np.argsort(points, kind="stable")
+    steps = np.concatenate([[0.0], np.cumsum(half[order][:-1] + half[order][1:])])
+    shifted = isotonic_regression(points[order] - steps).x
+    room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (points.size - 1)
+    low = 1 - room + half[order[0]]
+    high = points.size + room - half[order[-1]] - steps[-1]
+    leader: dict[str, Any] = {"color": GREY, "linewidth": 0.7, "clip_on": False, "zorder": 0.5}
+    for index, place in zip(order, np.clip(shifted, low, high) + steps, strict=True):
+        labels[index].set_x(place)
+        ax.plot([points[index], points[index], place, place], [0.0, 0.2, 0.42, 0.5], **leader)
+
+
+# -- heat maps ---------------------------------------------------------------------------------
+
+_GAP = 0.25  # between groups of cells, in cells
+
+
+def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
+    """The methods with the best rank in each setting, over its replicates."""
+    keys = [settings.loc[ranking.ranks.index, name] for name in SETTING]
+    sums = ranking.ranks.groupby(keys).sum()
+    best = sums.eq(sums.min(axis=1), axis=0)
+    return {setting: [m for m in sums.columns if row[m]] for setting, row in best.iterrows()}
+
+
+def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
+    """Who is best where: a cell per setting in the colour of the method, or methods, that win."""
+    ms, sparsities, snrs, correlations = (analysis.levels_of(name) for name in SETTING)
+    columns, snr_centres = _grouped(snrs, sparsities)
+    rows, correlation_centres = _grouped(correlations, ms)
+    width, height = max(columns.values()) + 1, max(rows.values()) + 1
+    # In inches.
+    cell_width, cell_height, left, right, top, bottom = 0.4, 0.26, 0.75, 0.1, 0.35, 0.85
+    figure = blank(left + cell_width * width + right, top + cell_height * height + bottom)
+    ax = _axes(figure, left, bottom, cell_width * width, cell_height * height)
+    _bare(ax, width, height)
+    patches = [
+        patch
+        for (m, zeta, snr, correlation), best in winners_of(ranking, analysis.settings).items()
+        for patch in _cell(ax, columns[snr, zeta], rows[correlation, m], best)
+    ]
+    ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
+    ax.set_xticks([x + 0.5 for x in columns.values()], [f"{zeta:g}" for _, zeta in columns])
+    ax.set_yticks([y + 0.5 for y in rows.values()], [f"{m:g}" for _, m in rows])
+    for snr, x in snr_centres.items():
+        ax.text(x, -0.25, f"SNR {snr:g}", ha="center", va="bottom")
+    turned: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 90, "fontsize": 8.5}
+    for correlation, y in correlation_centres.items():
+        ax.text(-(left - 0.14) / cell_width, y, correlation, **turned)
+    ax.text(-0.15, -0.25, "m", ha="right", va="bottom")
+    ax.set_xlabel("sparsity: percent of the coefficients that are zero", fontsize=8.5, labelpad=2)
+    _key(figure, left, 0.12)
+    return figure
+
+
+def _grouped(
+    groups: Sequence[Any], members: Sequence[Any]
+) -> tuple[dict[tuple[Any, Any], float], dict[Any, float]]:
+    """Where cells start that stand in groups with gaps between, and the centre of each group."""
+    starts = {group: place * (len(members) + _GAP) for place, group in enumerate(groups)}
+    cells = {(g, member): x + i for g, x in starts.items() for i, member in enumerate(members)}
+    return cells, {group: start + len(members) / 2 for group, start in starts.items()}
+
+
+def _cell(ax: Axes, x: float, y: float, best: list[str]) -> list[Rectangle]:
+    """One setting: a stripe for each winner with its letter, or a sign that all are equal."""
+    pad = 0.04
+    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    if len(best) == len(METHODS):
+        ax.text(x + 0.5, y + 0.52, "=", fontsize=8, color=INK, **centred)
+        return [Rectangle((x + pad, y + pad), 1 - 2 * pad, 1 - 2 * pad, color=PALE, lw=0)]
+    stripe = (1 - 2 * pad) / len(best)
+    patches = []
+    for place, method in enumerate(best):
+        start, colour = x + pad + place * stripe, METHODS[method].colour
+        patches.append(Rectangle((start, y + pad), stripe, 1 - 2 * pad, color=colour, lw=0))
+        ink = "white" if method in ("SCAD", "SparseStep") else "black"
+        size = 8 if len(best) < 4 else 6
+        text = (start + stripe / 2, y + 0.52, METHODS[method].letter)
+        ax.text(*text, fontsize=size, color=ink, **centred)
+    return patches
+
+
+def _key(figure: Figure, left: float, bottom: float) -> None:
+    """What the colours and letters stand for; in inches from the left and from below."""
+    side, width, height = 0.16, figure.get_figwidth(), figure.get_figheight()
+    entries = {f"{name} ({method.letter})": method.colour for name, method in METHODS.items()}
+    for text, colour in {**entries, "all six tie": PALE}.items():
+        corner, sides = (left / width, bottom / height), (side / width, side / height)
+        square = Rectangle(corner, *sides, transform=figure.transFigure, fc=colour, lw=0)
+        figure.add_artist(square)
+        place = (left + side + 0.05) / width, (bottom + side / 2) / height
+        label = figure.text(*place, text, va="center_baseline", fontsize=7.5, color=GREY)
+        left += side + 0.26 + label.get_window_extent().width / figure.dpi
+
+
+def level_map(analysis: Analysis) -> Figure:
+    """Average ranks of all methods on all measures, level by level."""
+    tables = {r.measure.title: analysis.levels(r) for r in analysis.rankings.values()}
+    index = next(iter(tables.values())).index
+    gaps = np.cumsum([0, *(a[0] != b[0] for a, b in pairwise(index))])
+    tops = np.arange(len(index)) + gaps * _GAP
+    # In inches.
+    cell_width, cell_height, left, gap, top, bottom = 0.31, 0.235, 0.9, 0.12, 0.3, 0.75
+    panel, rows = cell_width * len(METHODS), tops[-1] + 1
+    figure = blank(left + len(tables) * (panel + gap), top + cell_height * rows + bottom)
+    for place, (title, table) in enumerate(tables.items()):
+        ax = _axes(figure, left + place * (panel + gap), bottom, panel, cell_height * rows)
+        averages = table.to_numpy()
+        shades = colormaps["cividis_r"]((averages - 1) / (len(METHODS) - 1))
+        patches = []
+        for (row, x), average in np.ndenumerate(averages):
+            y, shade = float(tops[row]), shades[row, x]
+            patches.append(Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, color=shade, lw=0))
+            ink = "black" if np.dot(shade[:3], (0.3, 0.6, 0.1)) > 0.45 else "white"
+            text = ax.text(x + 0.5, y + 0.53, f"{average:.1f}", ha="center", va="center")
+            text.set(fontsize=7, color=ink)
+        ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
+        _bare(ax, len(METHODS), rows)
+        ax.set_xticks(np.arange(len(METHODS)) + 0.5, list(METHODS), rotation=90)
+        names = [level_name(factor, level) for factor, level in index] if place == 0 else []
+        ax.set_yticks(tops + 0.5 if place == 0 else [], names)
+        ax.set_title(title, fontsize=9.5, pad=4)
+    return figure
+
+
+def _bare(ax: Axes, width: float, height: float) -> None:
+    """Axes in cells from the upper left corner, without lines."""
+    ax.set_xlim(0, width)
+    ax.set_ylim(height, 0)
+    ax.tick_params(length=0, labelsize=8)
+    for spine in ax.spines.values():
+        spine.set_visible(False)

@@ -1,37 +1,38 @@
-"""The six methods of the study, each from the moments of the folds to its final coefficients.
+"""The methods of the study: a name, a colour, and a function from a split to a fit.
 
-All choose lambda by the best mean error of the same ten folds and are refitted to all training
-rows. Each fits an intercept. The lasso and ridge take the variables as they are, as scikit-learn
-does; SCAD and MC+ divide them by their standard deviations within each fit and multiply the
-coefficients back, as R's ncvreg and sparsenet do. SparseStep has the settings of the paper.
+All choose lambda by the best mean error of the same ten folds and are fitted once more to all
+training rows. Each fits an intercept. The lasso and ridge take the variables as they are, as
+scikit-learn does; SCAD and MC+ divide them by their standard deviations within each fit and
+multiply the coefficients back, as R's ncvreg and sparsenet do. SparseStep has the settings of the
+paper.
 
-What is timed is all fits, their errors on the folds left out, the choice, and the refit to all
-rows, by one thread, in processor time: on an idle core that is the wall time, on a busy one it is
-still the method's own. All methods get the same compressed data: the moments of the training sets.
-Only SparseStep, whose estimator takes the moments of the folds, is also charged for merging these
-into training sets. Checking the optimality conditions is not timed.
+Timed are all fits, their errors on the held-out folds, the choice, and the last fit to all rows, in
+processor time of one thread: on an idle core that is the wall time. All methods get the same
+compressed data: the moments of the training sets. Only SparseStep, whose estimator takes the
+moments of the folds, is also charged for merging these into training sets. Checking the optimality
+conditions is not timed.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC
-from sparsestep.study.coordinate import descend
-from sparsestep.study.design import N_ALPHAS, paper_grid
-from sparsestep.study.optimality import (
+from sparsestep.study.datasets import N_ALPHAS, paper_grid
+from sparsestep.study.descent import (
+    calibrated,
     concave_violation,
+    descend,
+    descend_2015,
     least_squares_violation,
     ridge_violation,
 )
-
-__all__ = ["MC_PLUS_A", "SCAD_A", "Fit", "fit_all", "fit_extras"]
 
 Array = NDArray[np.float64]
 
@@ -39,44 +40,53 @@ SCAD_A = 3.7
 # The values of R's sparsenet: infinity, then eight from 150 to almost 1, evenly in the logarithm.
 MC_PLUS_A = (np.inf, *np.geomspace(150.0, 1.000001, 8).tolist())
 
+_NO_A = (np.nan,)
+# Number of lambdas on which sparsenet's own cross-validation chooses a.
+SPARSENET_ALPHAS = 50
 # How far the "own" grids go down from their largest lambda: that of glmnet and sparsenet for more
-# rows than variables; ridge, which never reaches the null model, starts far above X'X itself.
+# rows than variables. Ridge never reaches the null model.
 DEPTH, RIDGE_START, RIDGE_DEPTH = 1e-4, 1e2, 1e-8
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a method makes of a data set.
+    """What a method makes of a data set."""
 
-    Attributes
-    ----------
-    method : str
-    coef : ndarray of shape (m,)
-    intercept : float
-    alpha : float
-        The lambda chosen; NaN where there is none.
-    a : float
-        The a chosen, for MC+; else NaN.
-    at_end : {"", "smallest", "largest"}
-        Whether alpha is at an end of its grid.
-    n_fits : int
-        Fits made to choose it, and the final ones.
-    seconds : float
-        Processor time of all of them.
-    optimality : float
-        Worst relative violation of the optimality conditions in all of them, for SparseStep in
-        those to all training rows; NaN for least squares.
-    """
-
-    method: str
     coef: Array
     intercept: float
-    alpha: float
-    a: float
-    at_end: str
-    n_fits: int
-    seconds: float
+    alpha: float  # the chosen lambda; NaN where there is none
+    a: float  # the chosen a of MC+; else NaN
+    at_end: str  # "smallest" or "largest" if alpha is at that end of its grid; else ""
+    n_fits: int  # made to choose it, and the last ones
+    seconds: float  # processor time of all of them
+    # Worst relative violation of the optimality conditions in all of them, for SparseStep in those
+    # to all training rows; NaN for least squares.
     optimality: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """Moments of all rows, of each fold, and of all rows but each fold's."""
+
+    whole: Moments
+    folds: list[Moments]
+    train: list[Moments]
+
+    @classmethod
+    def of(cls, folds: Sequence[Moments]) -> "Split":
+        """Training sets by merging what is before each fold with what is after it."""
+        after = [folds[-1]]
+        for fold in folds[-2:0:-1]:
+            after.append(fold + after[-1])
+        train = [after.pop()]
+        before = folds[0]
+        for fold in folds[1:-1]:
+            train.append(before + after.pop())
+            before = before + fold
+        return cls(before + folds[-1], list(folds), [*train, before])
+
+
+# -- the paths of each penalty -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -93,10 +103,6 @@ class _Path:
 
 # The paths of one training set for the lambdas given: one for each of several a, if there are some.
 _PathsOf = Callable[[Moments, Array, Sequence[float]], list[_Path]]
-_NO_A = (np.nan,)
-
-
-# -- the paths of each penalty -----------------------------------------------------------------
 
 
 def _least_squares(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
@@ -118,10 +124,12 @@ def _lasso(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     return [_Path(coefs, lambda: concave_violation(C, r, alphas, coefs))]
 
 
-def _scad(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
+def _scad(
+    train: Moments, alphas: Array, _: Sequence[float], descent: Callable[..., Array] = descend
+) -> list[_Path]:
     """SCAD for variables of variance one."""
     C, r, scale = _standardized(train)
-    B = descend(C, r, alphas, SCAD_A, scad=True)
+    B = descent(C, r, alphas, SCAD_A, scad=True)
     return [_Path(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
 
 
@@ -134,6 +142,21 @@ def _mc_plus(train: Moments, alphas: Array, values: Sequence[float]) -> list[_Pa
     ]
 
 
+def _sparsenet(
+    train: Moments, alphas: Array, values: Sequence[float], *, warm: bool = False
+) -> list[_Path]:
+    """MC+ on sparsenet's scale of lambda, cold at each lambda unless `warm`."""
+    C, r, scale = _standardized(train)
+    # Of X'y / n if y is noise alone.
+    spread = np.sqrt(train.yty) / train.weight_sum
+    paths = []
+    for a in values:
+        lambdas = calibrated(alphas, a, spread)
+        B = descend_2015(C, r, lambdas, a, warm=warm)
+        paths.append(_Path(B / scale, partial(concave_violation, C, r, lambdas, B, a)))
+    return paths
+
+
 def _standardized(train: Moments) -> tuple[Array, Array, Array]:
     """``X'X / n`` and ``X'y / n`` of variables of variance one, and their standard deviations."""
     n = train.weight_sum
@@ -143,34 +166,68 @@ def _standardized(train: Moments) -> tuple[Array, Array, Array]:
     return C, train.xty / (n * scale), scale
 
 
-# -- cross-validation --------------------------------------------------------------------------
+# -- each method's own lambdas -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Split:
-    """Moments of all rows, of each fold, and of all rows but each fold's."""
-
-    whole: Moments
-    valid: list[Moments]
-    train: list[Moments]
-
-    @classmethod
-    def of(cls, folds: Sequence[Moments]) -> "_Split":
-        """Training sets by merging what is before each fold with what is after it."""
-        after = [folds[-1]]
-        for fold in folds[-2:0:-1]:
-            after.append(fold + after[-1])
-        train = [after.pop()]
-        before = folds[0]
-        for fold in folds[1:-1]:
-            train.append(before + after.pop())
-            before = before + fold
-        return cls(before + folds[-1], list(folds), [*train, before])
+def _no_lambdas(whole: Moments) -> Array:
+    """Least squares has none."""
+    return np.array([np.nan])
 
 
-def _errors(path: _Path, train: Moments, valid: Moments) -> Array:
-    """Mean squared error of each fit on the fold left out."""
-    return np.asarray(valid.rss(path.coefs.T, path.intercepts(train)) / valid.weight_sum)
+def _ridge_lambdas(whole: Moments) -> Array:
+    """From far above the eigenvalues of X'X, where ridge nears the null model, to far below."""
+    largest = RIDGE_START * eigh(whole.xtx, eigvals_only=True)[-1]
+    return np.geomspace(largest, RIDGE_DEPTH * largest, N_ALPHAS)
+
+
+def _lasso_lambdas(whole: Moments) -> Array:
+    """Down from ``max |X'y| / n``, where all coefficients are zero."""
+    largest = np.max(np.abs(whole.xty)) / whole.weight_sum
+    return np.geomspace(largest, DEPTH * largest, N_ALPHAS)
+
+
+def _concave_lambdas(whole: Moments, count: int = N_ALPHAS) -> Array:
+    """The same of standardized variables, for SCAD and MC+."""
+    largest = np.max(np.abs(_standardized(whole)[1]))
+    return np.geomspace(largest, DEPTH * largest, count)
+
+
+# -- the choice of lambda ----------------------------------------------------------------------
+
+
+def _cross_validated(
+    paths_of: _PathsOf,
+    own_lambdas: Callable[[Moments], Array],
+    values: Sequence[float],
+    split: Split,
+    grid: str,
+) -> Fit:
+    """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
+    alphas = paper_grid() if grid == "paper" else own_lambdas(split.whole)
+    start = process_time()
+    errors = np.zeros((len(alphas), len(values)))
+    made: list[_Path] = []
+    for train, fold in zip(split.train, split.folds, strict=True):
+        paths = paths_of(train, alphas, values)
+        for k, path in enumerate(paths):
+            rss = fold.rss(path.coefs.T, path.intercepts(train))
+            errors[:, k] += rss / fold.weight_sum / len(split.folds)
+        made += paths
+    # Row by row, so that of equal errors that of the largest lambda comes first.
+    place, chosen = divmod(_best(errors.ravel()), len(values))
+    (path,) = paths_of(split.whole, alphas, values[chosen : chosen + 1])
+    coef, intercept = path.coefs[place], float(path.intercepts(split.whole)[place])
+    seconds = process_time() - start
+    return Fit(
+        coef=coef,
+        intercept=intercept,
+        alpha=float(alphas[place]),
+        a=values[chosen],
+        at_end=_end(place, len(alphas)),
+        n_fits=len(alphas) * (len(made) + 1),
+        seconds=seconds,
+        optimality=max(each.violation() for each in (*made, path)),
+    )
 
 
 def _best(errors: Array) -> int:
@@ -183,151 +240,58 @@ def _end(place: int, count: int) -> str:
     return "" if 0 < place < count - 1 or count == 1 else "smallest" if place else "largest"
 
 
-def _cross_validated(
-    method: str,
-    split: _Split,
-    alphas: Array,
-    paths_of: _PathsOf,
-    values: Sequence[float] = _NO_A,
-) -> Fit:
-    """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
-    start = process_time()
-    errors = np.zeros((len(alphas), len(values)))
-    made: list[_Path] = []
-    for train, valid in zip(split.train, split.valid, strict=True):
-        paths = paths_of(train, alphas, values)
-        for k, path in enumerate(paths):
-            errors[:, k] += _errors(path, train, valid) / len(split.valid)
-        made += paths
-    # Row by row, so that of equal errors that of the largest lambda comes first.
-    place, chosen = divmod(_best(errors.ravel()), len(values))
-    (path,) = paths_of(split.whole, alphas, values[chosen : chosen + 1])
-    coef, intercept = path.coefs[place], float(path.intercepts(split.whole)[place])
-    seconds = process_time() - start
-    return Fit(
-        method=method,
-        coef=coef,
-        intercept=intercept,
-        alpha=float(alphas[place]),
-        a=values[chosen],
-        at_end=_end(place, len(alphas)),
-        n_fits=len(alphas) * (len(made) + 1),
-        seconds=seconds,
-        optimality=max(each.violation() for each in (*made, path)),
+def _ols(split: Split, grid: str) -> Fit:
+    """Least squares, whatever the grid."""
+    return _cross_validated(_least_squares, _no_lambdas, _NO_A, split, "own")
+
+
+def _scad_2015(split: Split, grid: str) -> Fit:
+    """SCAD as the paper ran ncvreg."""
+    paths_of = partial(_scad, descent=descend_2015)
+    return _cross_validated(paths_of, _concave_lambdas, _NO_A, split, grid)
+
+
+def _mc_plus_2015(split: Split, grid: str) -> Fit:
+    """MC+ as the paper ran sparsenet: first a, by its own cross-validation; then lambda."""
+    warm = partial(_sparsenet, warm=True)
+    lambdas = partial(_concave_lambdas, count=SPARSENET_ALPHAS)
+    first = _cross_validated(warm, lambdas, MC_PLUS_A, split, "own")
+    then = _cross_validated(_sparsenet, _concave_lambdas, (first.a,), split, grid)
+    return replace(
+        then,
+        n_fits=first.n_fits + then.n_fits,
+        seconds=first.seconds + then.seconds,
+        optimality=max(first.optimality, then.optimality),
     )
 
 
-# -- the methods -------------------------------------------------------------------------------
-
-
-def fit_all(folds: Sequence[Moments], grid: str) -> list[Fit]:
-    """The six methods on the same folds.
-
-    Parameters
-    ----------
-    folds : sequence of Moments
-    grid : {"paper", "own"}
-        The 101 lambdas of the paper for every method; or 101 down from each method's own largest.
-
-    Returns
-    -------
-    list of Fit
-        In the order of `results.METHODS`.
-
-    Examples
-    --------
-    >>> from sparsestep.study.design import SCALES, settings_of
-    >>> from sparsestep.study.generate import generate
-    >>> from sparsestep.study.methods import fit_all
-    >>> data = generate(settings_of(SCALES["quick"])[31], SCALES["quick"])
-    >>> for fit in fit_all(data.folds, "paper"):
-    ...     print(f"{fit.method:10} {fit.n_fits:4d} fits, {int((fit.coef != 0).sum())} variables")
-    OLS          11 fits, 10 variables
-    Ridge      1111 fits, 10 variables
-    Lasso      1111 fits, 7 variables
-    SCAD       1111 fits, 3 variables
-    MC+        9191 fits, 3 variables
-    SparseStep 1111 fits, 3 variables
-    """
-    split = _Split.of(folds)
-    whole = split.whole
-    alphas = _grid(whole, grid, standardize=True)
-    return [
-        _cross_validated("OLS", split, np.array([np.nan]), _least_squares),
-        _cross_validated("Ridge", split, _ridge_grid(whole, grid), _ridge),
-        _cross_validated("Lasso", split, _grid(whole, grid), _lasso),
-        _cross_validated("SCAD", split, alphas, _scad),
-        _cross_validated("MC+", split, alphas, _mc_plus, MC_PLUS_A),
-        _sparsestep("SparseStep", folds, grid),
-    ]
-
-
-def _grid(whole: Moments, grid: str, *, standardize: bool = False) -> Array:
-    """Lambdas of the lasso, SCAD and MC+: their own start where all coefficients are zero."""
-    if grid == "paper":
-        return paper_grid()
-    r = _standardized(whole)[1] if standardize else whole.xty / whole.weight_sum
-    largest = np.max(np.abs(r))
-    return np.geomspace(largest, DEPTH * largest, N_ALPHAS)
-
-
-def _ridge_grid(whole: Moments, grid: str) -> Array:
-    """Lambdas of ridge: its own start far above the eigenvalues of X'X and end far below."""
-    if grid == "paper":
-        return paper_grid()
-    largest = RIDGE_START * eigh(whole.xtx, eigvals_only=True)[-1]
-    return np.geomspace(largest, RIDGE_DEPTH * largest, N_ALPHAS)
-
-
-def _sparsestep(
-    method: str,
-    folds: Sequence[Moments],
-    grid: str,
-    *,
-    rule: str = "min",
-    polish: str | None = None,
-) -> Fit:
-    """SparseStep by cross-validation."""
-    start = process_time()
+def _sparsestep(split: Split, grid: str, **options: Any) -> Fit:
+    """SparseStep by cross-validation, with options of `SparseStepCV`."""
     alphas = paper_grid() if grid == "paper" else N_ALPHAS
-    model = SparseStepCV(alphas, rule=rule, standardize=False, polish=polish).fit_moments(folds)
-    seconds = process_time() - start
-    return _of_model(method, model, folds, len(folds) + 1, seconds)
+    model = SparseStepCV(alphas, standardize=False, **options)
+    return _estimated(model, split.whole, split.folds, len(split.folds) + 1)
 
 
-def fit_extras(folds: Sequence[Moments], grid: str) -> list[Fit]:
-    """SparseStep in three other ways.
-
-    Parameters
-    ----------
-    folds, grid
-        As in `fit_all`.
-
-    Returns
-    -------
-    list of Fit
-        In the order of `results.EXTRAS`: by the one-standard-error rule, by BIC, and polished.
-    """
-    sparser = _sparsestep("SparseStep 1se", folds, grid, rule="1se")
-    start = process_time()
+def _sparsestep_bic(split: Split, grid: str) -> Fit:
+    """SparseStep by the Bayesian information criterion."""
     alphas = paper_grid() if grid == "paper" else N_ALPHAS
-    model = SparseStepIC("bic", alphas=alphas, standardize=False).fit_moments(Moments.merge(folds))
-    bic = _of_model("SparseStep BIC", model, folds, 1, process_time() - start)
-    return [sparser, bic, _sparsestep("SparseStep swap", folds, grid, polish="swap")]
+    model = SparseStepIC("bic", alphas=alphas, standardize=False)
+    return _estimated(model, split.whole, split.whole, 1)
 
 
-def _of_model(
-    method: str,
+def _estimated(
     model: SparseStepCV | SparseStepIC,
-    folds: Sequence[Moments],
+    whole: Moments,
+    moments: Moments | list[Moments],
     n_paths: int,
-    seconds: float,
 ) -> Fit:
-    """What a fitted estimator of this package chose."""
-    whole, path = Moments.merge(folds), cast(Path, model.path_)
+    """What an estimator of this package chooses."""
+    start = process_time()
+    model.fit_moments(moments)
+    seconds = process_time() - start
     place = int(np.argmin(np.abs(model.alphas_ - model.alpha_)))
+    coefs = cast(Path, model.path_).coefs.T
     return Fit(
-        method=method,
         coef=model.coef_,
         intercept=model.intercept_,
         alpha=model.alpha_,
@@ -335,5 +299,67 @@ def _of_model(
         at_end=_end(place, len(model.alphas_)),
         n_fits=n_paths * len(model.alphas_),
         seconds=seconds,
-        optimality=least_squares_violation(whole.xtx, whole.xty, path.coefs.T),
+        optimality=least_squares_violation(whole.xtx, whole.xty, coefs),
     )
+
+
+# -- the methods -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: its colour and letter in pictures, and how it fits a split with a grid."""
+
+    colour: str
+    letter: str
+    fit: Callable[[Split, str], Fit]
+
+
+CONTROL = "SparseStep"
+# Of Okabe and Ito's colours, which people with colour blindness tell apart.
+METHODS = {
+    "OLS": Method("#8C8C8C", "O", _ols),
+    "Ridge": Method("#E69F00", "R", partial(_cross_validated, _ridge, _ridge_lambdas, _NO_A)),
+    "Lasso": Method("#56B4E9", "L", partial(_cross_validated, _lasso, _lasso_lambdas, _NO_A)),
+    "SCAD": Method("#009E73", "C", partial(_cross_validated, _scad, _concave_lambdas, _NO_A)),
+    "MC+": Method("#CC79A7", "M", partial(_cross_validated, _mc_plus, _concave_lambdas, MC_PLUS_A)),
+    CONTROL: Method("#0072B2", "S", _sparsestep),
+}
+# SCAD and MC+ by the algorithms, and with the tolerances, of the paper's time.
+RIVALS_2015 = {
+    "SCAD": replace(METHODS["SCAD"], fit=_scad_2015),
+    "MC+": replace(METHODS["MC+"], fit=_mc_plus_2015),
+}
+# A variant of SparseStep is one entry here: it competes with the others in SparseStep's place, has
+# a row in the table of each measure, and a rank plot. Options are those of `SparseStepCV`.
+VARIANTS = {
+    "SparseStep 1se": Method("#D55E00", "1", partial(_sparsestep, rule="1se")),
+    "SparseStep BIC": Method("#A6761D", "B", _sparsestep_bic),
+    "SparseStep swap": Method("#7F3C8D", "W", partial(_sparsestep, polish="swap")),
+}
+
+
+def fit(
+    folds: Sequence[Moments],
+    grid: str,
+    methods: Iterable[str] = METHODS,
+    rivals: str = "converged",
+) -> dict[str, Fit]:
+    """Fit methods to the same folds, with the "paper" grid of 101 lambdas or each method's "own".
+
+    With rivals "2015" SCAD and MC+ are run as in the paper, else to convergence.
+
+    >>> from sparsestep.study.datasets import SCALES, generate, settings_of
+    >>> data = generate(settings_of(SCALES["quick"])[31], SCALES["quick"])
+    >>> for name, found in fit(data.folds, "paper").items():
+    ...     print(f"{name:10} {found.n_fits:4d} fits, {np.count_nonzero(found.coef)} variables")
+    OLS          11 fits, 10 variables
+    Ridge      1111 fits, 10 variables
+    Lasso      1111 fits, 7 variables
+    SCAD       1111 fits, 3 variables
+    MC+        9191 fits, 3 variables
+    SparseStep 1111 fits, 3 variables
+    """
+    split = Split.of(folds)
+    known = METHODS | VARIANTS | (RIVALS_2015 if rivals == "2015" else {})
+    return {name: known[name].fit(split, grid) for name in methods}

@@ -1,7 +1,6 @@
-"""The study's table of results, one row for each data set and method: schema, checks, files."""
+"""The table of results, one row for each data set and method, and the facts about the run."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = [
-    "COLUMNS",
-    "CORRELATIONS",
-    "EXTRAS",
-    "METHODS",
-    "RESULTS",
-    "RUN",
-    "as_table",
-    "read_results",
-    "read_run",
-    "write_file",
-    "write_results",
-    "write_run",
-]
-
-METHODS = ("OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep")
-EXTRAS = ("SparseStep 1se", "SparseStep BIC", "SparseStep swap")
-CORRELATIONS = ("uncorrelated", "constant", "noise")
+from sparsestep.study.datasets import CORRELATIONS
+from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.whole_file import whole_file
 
 RESULTS = "results.parquet"
 RUN = "run.json"
@@ -40,13 +24,13 @@ COLUMNS: dict[str, str] = {
     "m": "int64",
     "sparsity": "int64",  # zeta: percent of the coefficients that are zero
     "snr": "float64",
-    "correlation": "str",  # "uncorrelated", "constant" or "noise"
+    "correlation": "str",  # one of CORRELATIONS
     "n_train": "int64",
     "n_test": "int64",
-    "method": "str",  # one of METHODS or EXTRAS
+    "method": "str",  # one of METHODS or VARIANTS
     # The measures.
     "mse_b": "float64",  # mean squared error of the coefficients
-    "hit_rate": "float64",  # correct zeros and correct non-zeros, over m
+    "hit_rate": "float64",  # correct zeros and correct nonzeros, over m
     "mse_y": "float64",  # mean squared error on the test rows
     "time": "float64",  # seconds: processor time of the whole cross-validation over n_fits
     # How they came about.
@@ -58,32 +42,10 @@ COLUMNS: dict[str, str] = {
     "optimality": "float64",  # worst relative violation of the optimality conditions; NaN for OLS
 }
 
-_SCHEMA = pa.schema(
-    [(name, pa.string() if kind == "str" else kind) for name, kind in COLUMNS.items()]
-)
-
 
 def as_table(rows: Any) -> pd.DataFrame:
     """Rows, in any order, as a checked table sorted by data set and method.
 
-    Parameters
-    ----------
-    rows : list of dict, or DataFrame
-        With the columns of `COLUMNS`.
-
-    Returns
-    -------
-    DataFrame
-        Methods stand in the order of `METHODS`, then `EXTRAS`.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, a value is impossible, or a data set lacks a method of another.
-
-    Examples
-    --------
-    >>> from sparsestep.study.results import as_table
     >>> as_table([{"dataset": 0}])
     Traceback (most recent call last):
     ...
@@ -94,8 +56,7 @@ def as_table(rows: Any) -> pd.DataFrame:
         if name not in frame.columns:
             raise ValueError(f"The results lack the column {name!r}.")
     frame = frame[list(COLUMNS)].astype(COLUMNS)
-    order = {method: place for place, method in enumerate((*METHODS, *EXTRAS))}
-    place = frame["method"].map(order)
+    place = frame["method"].map({name: i for i, name in enumerate((*METHODS, *VARIANTS))})
     if place.isna().any():
         raise ValueError(f"Unknown method {frame['method'][place.isna()].iloc[0]!r} in results.")
     frame = frame.iloc[np.lexsort((place, frame["dataset"]))].reset_index(drop=True)
@@ -137,110 +98,53 @@ def _check(frame: pd.DataFrame) -> None:
             )
 
 
-def write_results(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table that `as_table` made as Parquet, complete or not at all.
+# -- files -------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    frame : DataFrame
-    path : path-like
 
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from sparsestep.study.results import COLUMNS, as_table, read_results, write_results
-    >>> row = dict.fromkeys(COLUMNS, 1) | {"method": "Lasso", "correlation": "noise"}
-    >>> row |= {"a": float("nan"), "at_end": ""}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_results(as_table([row]), os.path.join(folder, "results.parquet"))
-    ...     read_results(folder)[["dataset", "method", "mse_y"]]
-       dataset method  mse_y
-    0        1  Lasso    1.0
-    """
-    table = pa.Table.from_pandas(as_table(frame), schema=_SCHEMA, preserve_index=False)
-    # The note of pandas on its own types would change the file with the version of pandas.
-    table = table.replace_schema_metadata(None)
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file, in a folder that is made if need be, completely or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, "study") as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def parquet(frame: pd.DataFrame, schema: pa.Schema | None = None) -> bytes:
+    """A frame as a Parquet file."""
+    table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd")
-    write_file(path, buffer.getvalue().to_pybytes())
+    # The note of pandas on its own types would change the file with the version of pandas.
+    pq.write_table(table.replace_schema_metadata(None), buffer, compression="zstd")
+    return bytes(buffer.getvalue().to_pybytes())
 
 
-def read_results(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read and check a table of results.
+def write_results(frame: pd.DataFrame, folder: Path) -> None:
+    """Write the table of results into the study's folder."""
+    types = [(name, pa.string() if kind == "str" else kind) for name, kind in COLUMNS.items()]
+    write_file(folder / RESULTS, parquet(as_table(frame), pa.schema(types)))
 
-    Parameters
-    ----------
-    path : path-like
-        The file, or the study's folder.
 
-    Returns
-    -------
-    DataFrame
-    """
-    file = Path(path)
-    if file.is_dir():
-        file = file / RESULTS
-    if not file.is_file():
-        raise FileNotFoundError(f"{file} does not exist; run the study's fits first.")
+def read_results(folder: Path) -> pd.DataFrame:
+    """Read and check the table of results of a study's folder."""
+    file = _existing(folder / RESULTS)
     try:
         return as_table(pq.read_table(file).to_pandas())
     except (pa.ArrowException, ValueError) as error:
         raise ValueError(f"{file} is not a table of this study's results: {error}") from error
 
 
-def write_run(facts: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
-    """Write what there is to know about a run: its scale, grid, versions, machine and wall time.
-
-    Parameters
-    ----------
-    facts : mapping
-        Of JSON's types. A run of the fits writes ``scale`` ("quick" or "paper"), ``grid`` ("paper"
-        or "own"), ``replicates``, ``datasets``, ``n_train``, ``n_test``, ``folds``, ``seed``,
-        ``extras`` (bool), ``jobs``, ``wall_time`` (seconds, over all sessions of a resumed run),
-        ``finished`` (date, or null while it runs), ``versions`` (name to version) and ``machine``
-        (``cpu``, ``cores``, ``memory_gb``, ``system``).
-    folder : path-like
-        The study's folder; the file is ``run.json``.
-    """
-    text = json.dumps(dict(facts), indent=2, ensure_ascii=False) + "\n"
-    write_file(Path(folder) / RUN, text.encode())
+def write_run(facts: Mapping[str, Any], folder: Path) -> None:
+    """Write what there is to know about a run: scale, grid, versions, machine and wall time."""
+    write_file(folder / RUN, json.dumps(dict(facts), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_run(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `write_run` wrote.
-
-    Parameters
-    ----------
-    folder : path-like
-        The study's folder.
-
-    Returns
-    -------
-    dict
-    """
-    file = Path(folder) / RUN
-    if not file.is_file():
-        raise FileNotFoundError(f"{file} does not exist; run the study's fits first.")
-    facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+def read_run(folder: Path) -> dict[str, Any]:
+    """What `write_run` wrote."""
+    facts: dict[str, Any] = json.loads(_existing(folder / RUN).read_text(encoding="utf-8"))
     return facts
 
 
-def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that it is complete or absent.
-
-    Parameters
-    ----------
-    path : path-like
-    content : bytes
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _existing(file: Path) -> Path:
+    """The file, if there is one."""
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} does not exist; run the study's fits first.")
+    return file

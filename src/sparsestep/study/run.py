@@ -1,19 +1,20 @@
 """The fits of the study: all data sets, side by side, resumed where an earlier run was stopped.
 
 A data set is the unit of work. Its results depend on its number, the scale, the grid and the seed
-only, are computed in one thread, and are written to a file of their own under a temporary name that
-is then changed. So a run may be killed at any moment and started again, or use another number of
-processes: the results are the same but for the times.
+only, are computed in one thread, and are written to a file of their own, completely or not at all.
+So a run may be killed at any moment and started again, or use another number of processes: the
+results are the same but for the times.
 """
 
 import json
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,45 +28,38 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from sparsestep.study.design import FOLDS, SCALES, SEED, Scale, Setting, settings_of
-from sparsestep.study.generate import DataSet, generate
-from sparsestep.study.methods import Fit, fit_all, fit_extras
-from sparsestep.study.progress import cost, fits_done
-from sparsestep.study.results import (
-    RESULTS,
-    RUN,
-    as_table,
-    read_run,
-    write_file,
-    write_results,
-    write_run,
+from sparsestep.study.datasets import (
+    FOLDS,
+    SCALES,
+    SEED,
+    DataSet,
+    Scale,
+    Setting,
+    generate,
+    settings_of,
 )
+from sparsestep.study.methods import METHODS, VARIANTS, Fit, fit
+from sparsestep.study.results import RUN, as_table, read_run, write_file, write_results, write_run
 
-__all__ = ["Plan", "fit_study", "generate_study", "measure"]
+# Where no bar can move, a line now and then.
+SECONDS_BETWEEN_LINES = 15.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run.
-
-    Attributes
-    ----------
-    scale : Scale
-    grid : {"paper", "own"}
-    extras : bool
-        Also SparseStep by one standard error, by BIC, and polished.
-    replicates : int
-        Data sets of each setting. More can be added to a run later.
-    """
+    """What to run; more replicates can be added to a run later."""
 
     scale: Scale
     grid: str = "paper"
     extras: bool = False
     replicates: int = 1
+    rivals: str = "converged"
 
     def __post_init__(self) -> None:
         if self.grid not in ("paper", "own"):
             raise ValueError(f"grid must be 'paper' or 'own'; got {self.grid!r}.")
+        if self.rivals not in ("converged", "2015"):
+            raise ValueError(f"rivals must be 'converged' or '2015'; got {self.rivals!r}.")
         if self.replicates < 1:
             raise ValueError(f"replicates must be at least 1; got {self.replicates}.")
 
@@ -77,32 +71,22 @@ class Plan:
     @property
     def key(self) -> dict[str, Any]:
         """All that the results of a data set depend on besides its number."""
-        return {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
+        key = {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
+        # Folders of runs from before there was a choice stay valid.
+        return key if self.rivals == "converged" else key | {"rivals": self.rivals}
 
 
 # -- one data set ------------------------------------------------------------------------------
 
 
-def measure(setting: Setting, data: DataSet, fit: Fit) -> dict[str, Any]:
-    """The row of the results of one method on one data set.
-
-    Parameters
-    ----------
-    setting : Setting
-    data : DataSet
-    fit : Fit
-
-    Returns
-    -------
-    dict
-        With the columns of `results.COLUMNS`.
-    """
+def measure(setting: Setting, data: DataSet, name: str, fit: Fit) -> dict[str, Any]:
+    """The row of the results of one method on one data set."""
     kept = fit.coef != 0
     return {
         **asdict(setting),
         "n_train": sum(fold.n_samples for fold in data.folds),
         "n_test": data.test.n_samples,
-        "method": fit.method,
+        "method": name,
         "mse_b": float(np.mean((fit.coef - data.b) ** 2)),
         "hit_rate": float(np.mean(kept == (data.b != 0))),
         "mse_y": data.test.rss(fit.coef, fit.intercept) / data.test.n_samples,
@@ -128,15 +112,13 @@ def _data_folder(out: Path, plan: Plan, dataset: int) -> Path:
 
 def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
     """Fit all methods to one data set, read or drawn, and write its part."""
-    data = DataSet.load(_data_folder(out, plan, setting.dataset))
-    if data is None:
-        data = generate(setting, plan.scale)
-    fits = fit_all(data.folds, plan.grid)
-    if plan.extras:
-        fits += fit_extras(data.folds, plan.grid)
-    content = {"plan": plan.key, "rows": [measure(setting, data, fit) for fit in fits]}
-    text = json.dumps(content, indent=1) + "\n"
-    write_file(_part(out, setting.dataset), text.encode())
+    folder = _data_folder(out, plan, setting.dataset)
+    data = DataSet.load(folder) if DataSet.is_saved(folder) else generate(setting, plan.scale)
+    methods = [*METHODS, *(VARIANTS if plan.extras else ())]
+    fits = fit(data.folds, plan.grid, methods, plan.rivals)
+    rows = [measure(setting, data, name, found) for name, found in fits.items()]
+    content = json.dumps({"plan": plan.key, "rows": rows}, indent=1) + "\n"
+    write_file(_part(out, setting.dataset), content)
 
 
 def _generate_one(plan: Plan, setting: Setting, out: Path) -> None:
@@ -165,6 +147,11 @@ def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]] | No
 # -- many, side by side ------------------------------------------------------------------------
 
 
+def cost(setting: Setting) -> float:
+    """Roughly how long a data set takes, relative to the others."""
+    return 1.0 + (2.0 if setting.correlation == "constant" else 1.0) * (setting.m / 50) ** 2
+
+
 def _start_worker() -> None:
     """One thread of linear algebra; compiled functions ready; an end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C in a terminal: no traceback of each
@@ -175,7 +162,8 @@ def _start_worker() -> None:
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
     # What is compiled or imported at the first use must not count as time of a method.
     folds = generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds
-    fit_all(folds, "paper")
+    for rivals in ("converged", "2015"):
+        fit(folds, "paper", rivals=rivals)
 
 
 def _end_with(sentinel: int) -> None:
@@ -198,9 +186,7 @@ def _side_by_side(
     order = sorted(settings, key=cost, reverse=True)
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start_worker)
     try:
-        tasks: dict[Future[None], Setting] = {
-            pool.submit(work, plan, setting, out): setting for setting in order
-        }
+        tasks = {pool.submit(work, plan, setting, out): setting for setting in order}
         for task in as_completed(tasks):
             task.result()
             yield tasks[task]
@@ -214,27 +200,13 @@ def _side_by_side(
 
 
 def fit_study(
-    plan: Plan, out: str | os.PathLike[str], *, jobs: int | None = None, progress: bool = False
+    plan: Plan, out: Path, *, jobs: int | None = None, progress: bool = False
 ) -> pd.DataFrame:
     """Fit all methods to all data sets that are not done yet, and write the table of results.
 
-    Parameters
-    ----------
-    plan : Plan
-    out : path-like
-        The study's folder: ``results.parquet``, ``run.json`` and, in ``parts``, a file for each
-        data set.
-    jobs : int, optional
-        Processes; as many as there are cores if None.
-    progress : bool, default=False
-        Show the time left on standard error.
-
-    Returns
-    -------
-    DataFrame
-        The table of results, see `results.COLUMNS`.
+    The folder gets ``results.parquet``, ``run.json`` and, in ``parts``, a file for each data set.
     """
-    out, jobs = Path(out), _jobs(jobs)
+    jobs = _jobs(jobs)
     done = {s.dataset: _read_part(plan, out, s.dataset) for s in plan.settings}
     todo = [s for s in plan.settings if done[s.dataset] is None]
     if todo or not _is_noted(plan, out):
@@ -247,28 +219,22 @@ def fit_study(
                 tell(setting)
                 note()
     table = as_table([row for rows in done.values() for row in rows or []])
-    write_results(table, out / RESULTS)
+    write_results(table, out)
     # What processes that were killed left half written.
-    for folder, pattern in ((out / "parts", ".*.json.*"), (out, f".{RUN}.*")):
-        for stray in folder.glob(pattern):
-            stray.unlink(missing_ok=True)
+    for stray in (*out.glob(".*.tmp"), *(out / "parts").glob(".*.tmp")):
+        stray.unlink(missing_ok=True)
     return table
 
 
 def generate_study(
-    plan: Plan, out: str | os.PathLike[str], *, jobs: int | None = None, progress: bool = False
+    plan: Plan, out: Path, *, jobs: int | None = None, progress: bool = False
 ) -> None:
     """Draw all data sets and keep their moments, for `fit_study` to read.
 
     Not needed before `fit_study`, which draws what it does not find. At the paper's scale it takes
     1.1 GB.
-
-    Parameters
-    ----------
-    plan, out, jobs, progress
-        As in `fit_study`.
     """
-    out, jobs = Path(out), _jobs(jobs)
+    jobs = _jobs(jobs)
     todo = [s for s in plan.settings if not DataSet.is_saved(_data_folder(out, plan, s.dataset))]
     with fits_done(todo, len(plan.settings) - len(todo), show=progress) as tell:
         for setting in _side_by_side(_generate_one, plan, todo, out, jobs):
@@ -277,11 +243,62 @@ def generate_study(
 
 def _jobs(jobs: int | None) -> int:
     """The number of processes."""
-    if jobs is None:
-        return os.cpu_count() or 1
-    if jobs < 1:
+    if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1; got {jobs}.")
-    return jobs
+    return jobs or os.cpu_count() or 1
+
+
+@contextmanager
+def fits_done(
+    settings: Sequence[Setting], before: int, *, show: bool
+) -> Iterator[Callable[[Setting], None]]:
+    """A function to call with each of the settings when it is done, which tells the time left.
+
+    It draws a bar on a terminal, writes lines elsewhere, and does nothing unless `show`; `before`
+    were done by an earlier run.
+    """
+    if not show:
+        yield lambda setting: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    total, left = before + len(settings), sum(map(cost, settings))
+    count, done, done_first = before, 0.0, 0.0
+    start = first = last = time.perf_counter()
+    columns = (
+        TextColumn("Fitting"),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        TimeElapsedColumn(),
+    )
+    terminal = sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), disable=not terminal) as bar:
+        task = bar.add_task("", total=left, text=f"{before} of {total} data sets")
+
+        def tell(setting: Setting) -> None:
+            nonlocal count, done, done_first, first, last
+            now = time.perf_counter()
+            count, done = count + 1, done + cost(setting)
+            text = f"{count} of {total} data sets"
+            if not done_first:
+                # Until now processes started and functions compiled: no measure of the speed.
+                first, done_first = now, done
+            else:
+                seconds = (now - first) * (left - done) / (done - done_first)
+                text += f", {_minutes(seconds)} left"
+            bar.update(task, completed=done, text=text)
+            if not terminal and (now - last >= SECONDS_BETWEEN_LINES or count == total):
+                last = now
+                print(f"{text} ({_minutes(now - start)} so far)", file=sys.stderr, flush=True)
+
+        yield tell
+
+
+def _minutes(seconds: float) -> str:
+    """As minutes and seconds."""
+    whole = round(seconds)
+    return f"{whole // 60}:{whole % 60:02d}"
 
 
 # -- what there is to know about a run ---------------------------------------------------------
@@ -290,14 +307,13 @@ def _jobs(jobs: int | None) -> int:
 @contextmanager
 def _clock(plan: Plan, out: Path, jobs: int) -> Iterator[Callable[[], None]]:
     """Write ``run.json`` at the end, and whenever asked: time is added to that of earlier runs."""
-    out.mkdir(parents=True, exist_ok=True)
     earlier = read_run(out)["wall_time"] if (out / RUN).is_file() else 0.0
     start = time.perf_counter()
 
     def note(finished: str | None = None) -> None:
-        facts = _facts(plan, jobs)
-        facts["wall_time"] = round(earlier + time.perf_counter() - start, 1)
-        write_run(facts | {"finished": finished}, out)
+        wall_time = round(earlier + time.perf_counter() - start, 1)
+        facts = _facts(plan, jobs) | {"wall_time": wall_time, "finished": finished}
+        write_run(facts, out)
 
     yield note
     note(datetime.now(UTC).strftime("%Y-%m-%d"))
@@ -314,6 +330,7 @@ def _is_noted(plan: Plan, out: Path) -> bool:
 
 def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
     """The contents of ``run.json``."""
+    libraries = ("sparsestep", "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow")
     return {
         **plan.key,
         "replicates": plan.replicates,
@@ -324,18 +341,7 @@ def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
         "jobs": jobs,
         "versions": {
             "Python": platform.python_version(),
-            **{
-                name: version(name)
-                for name in (
-                    "sparsestep",
-                    "numpy",
-                    "scipy",
-                    "scikit-learn",
-                    "numba",
-                    "pandas",
-                    "pyarrow",
-                )
-            },
+            **{name: version(name) for name in libraries},
         },
         "machine": {
             "cpu": _cpu(),

@@ -10,10 +10,18 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from sparsestep.study.analysis import analyse
-from sparsestep.study.friedman import friedman, holm, ranks_within_settings
-from sparsestep.study.ranks import MEASURES, TIE, fractional_ranks, ranks_of, settings_of
-from sparsestep.study.results import METHODS
+from sparsestep.study.methods import METHODS
+from sparsestep.study.statistics import (
+    MEASURES,
+    TIE,
+    analyse,
+    fractional_ranks,
+    friedman,
+    holm,
+    ranks_of,
+    ranks_within_settings,
+    settings_of,
+)
 from study_table import made_up
 
 # Multiples of a third of the tie, so that chains of near ties are common.

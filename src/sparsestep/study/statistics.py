@@ -1,0 +1,386 @@
+"""What the results say: ranks with the study's rule on ties, and tests on them.
+
+Friedman's chi-square and its F form, and Holm's step-down, are those of Demsar (2006).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from sparsestep.study.datasets import CORRELATIONS
+from sparsestep.study.methods import CONTROL, METHODS, VARIANTS
+
+TIE = 1e-4
+SETTING = ("m", "sparsity", "snr", "correlation")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of the results on which methods are ranked, and its name for people."""
+
+    column: str
+    title: str
+    larger_is_better: bool = False
+
+
+MEASURES = (
+    Measure("mse_b", "MSE of b"),
+    Measure("hit_rate", "hit rate", larger_is_better=True),
+    Measure("mse_y", "test MSE"),
+    Measure("time", "time"),
+)
+
+
+# -- ranks -------------------------------------------------------------------------------------
+
+
+def fractional_ranks(costs: ArrayLike, tie: float = TIE) -> NDArray[np.float64]:
+    """Ranks within each row, 1 for the smallest; methods in a tie share the mean of their ranks.
+
+    "Closer than `tie`" is not transitive: of 0, 0.6 and 1.2 ties, the middle one is close to both
+    ends. So the costs are sorted, a group opens at its best member, and closes at the first cost
+    `tie` or more above that member, which opens the next group. Equal costs always tie.
+
+    >>> fractional_ranks([[0.5, 0.2, 0.9], [0.50006, 0.5, 0.50012]])
+    array([[2. , 1. , 3. ],
+           [1.5, 1.5, 3. ]])
+    """
+    costs = np.atleast_2d(np.asarray(costs, dtype=np.float64))
+    if np.isnan(costs).any():
+        row, column = np.argwhere(np.isnan(costs))[0]
+        raise ValueError(f"costs[{row}, {column}] is not a number, so it has no rank.")
+    ranks = np.empty_like(costs)
+    for row, order in enumerate(np.argsort(costs, axis=1, kind="stable")):
+        start = 0
+        for place in range(1, len(order) + 1):
+            if place < len(order):
+                best, cost = costs[row, order[start]], costs[row, order[place]]
+                if cost == best or cost - best < tie:
+                    continue
+            # Places start + 1 to place, counted from 1.
+            ranks[row, order[start:place]] = (start + 1 + place) / 2
+            start = place
+    return ranks
+
+
+def ranks_of(
+    results: pd.DataFrame,
+    measure: Measure,
+    methods: Sequence[str] = tuple(METHODS),
+    tie: float = TIE,
+) -> pd.DataFrame:
+    """Ranks on one measure: a row for each data set, a column for each method that competes."""
+    values = results.pivot(index="dataset", columns="method", values=measure.column)
+    for method in methods:
+        if method not in values.columns:
+            raise ValueError(f"The results lack the method {method}: run its fits first.")
+    costs = values[list(methods)].to_numpy() * (-1.0 if measure.larger_is_better else 1.0)
+    return pd.DataFrame(fractional_ranks(costs, tie), index=values.index, columns=list(methods))
+
+
+def settings_of(results: pd.DataFrame) -> pd.DataFrame:
+    """The setting and the replicate of each data set."""
+    first = results.drop_duplicates("dataset").set_index("dataset").sort_index()
+    return first[[*SETTING, "replicate"]]
+
+
+def ranks_within_settings(ranks: pd.DataFrame, settings: pd.DataFrame) -> pd.DataFrame:
+    """Ranks of the methods' mean ranks within each setting: one block per setting.
+
+    Replicates of a setting are alike, so a test that counts each of them as a block speaks of these
+    settings only. With one block per setting it speaks of settings like these.
+    """
+    keys = [settings.loc[ranks.index, name] for name in SETTING]
+    # Sums of multiples of 1/2 are exact, so methods that are equal stay equal.
+    return ranks.groupby(keys, observed=True).sum().rank(axis=1)
+
+
+# -- tests on ranks ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test that all methods are equal; f is infinite if all data sets agree."""
+
+    blocks: int
+    methods: int
+    chi2: float
+    chi2_p: float
+    f: float
+    f_p: float
+
+
+def friedman(ranks: pd.DataFrame) -> Friedman:
+    """Test whether all methods have the same rank on average, without a correction for ties.
+
+    ``chi2 = 12 N / (k (k + 1)) * sum_j (R_j - (k + 1) / 2)^2`` with k - 1 degrees of freedom, where
+    R_j is the average rank of method j over N data sets; and the form of Iman and Davenport,
+    ``F = (N - 1) chi2 / (N (k - 1) - chi2)`` with k - 1 and (k - 1)(N - 1).
+
+    >>> test = friedman(pd.DataFrame([[1, 2, 3], [1, 3, 2], [2, 1, 3], [1, 2, 3]]))
+    >>> round(test.chi2, 3), round(test.f, 3), round(test.f_p, 3)
+    (4.5, 3.857, 0.084)
+    """
+    n, k = ranks.shape
+    if n < 2 or k < 2:
+        raise ValueError(
+            f"Friedman's test needs two data sets and two methods; got {n} and {k}: run more fits."
+        )
+    average = ranks.to_numpy(dtype=np.float64).mean(axis=0)
+    chi2 = 12 * n / (k * (k + 1)) * float(np.sum(np.square(average - (k + 1) / 2)))
+    residual = n * (k - 1) - chi2
+    f = (n - 1) * chi2 / residual if residual > 1e-9 * n * (k - 1) else np.inf
+    return Friedman(
+        blocks=n,
+        methods=k,
+        chi2=chi2,
+        chi2_p=float(stats.chi2.sf(chi2, k - 1)),
+        f=float(f),
+        f_p=float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One method against the control.
+
+    `difference` is its average rank minus the control's: positive if the control is better. `p` is
+    two-sided, `adjusted` the p-value after Holm's step-down.
+    """
+
+    method: str
+    difference: float
+    z: float
+    p: float
+    adjusted: float
+
+    def outcome(self, level: float = 0.05) -> str:
+        """What the test says of the control: "better", "worse" or "not separated"."""
+        if self.adjusted >= level:
+            return "not separated"
+        return "better" if self.difference > 0 else "worse"
+
+
+def holm(ranks: pd.DataFrame, control: str) -> tuple[Comparison, ...]:
+    """Compare every other method with the control, by Holm's step-down.
+
+    ``z = (R_j - R_control) / sqrt(k (k + 1) / (6 N))`` is standard normal if the two are equal.
+    The i-th smallest of the k - 1 p-values is multiplied by k - i, and never falls below the one
+    before.
+
+    >>> ranks = pd.DataFrame([[1, 2, 3]] * 20, columns=["ours", "theirs", "worst"])
+    >>> [(c.method, round(c.adjusted, 4), c.outcome()) for c in holm(ranks, "ours")]
+    [('theirs', 0.0016, 'better'), ('worst', 0.0, 'better')]
+    """
+    if control not in ranks.columns:
+        raise ValueError(f"control must be one of {', '.join(ranks.columns)}; got {control!r}.")
+    n, k = ranks.shape
+    average = ranks.mean(axis=0)
+    others = [method for method in ranks.columns if method != control]
+    difference = (average[others] - average[control]).to_numpy()
+    z = difference / np.sqrt(k * (k + 1) / (6 * n))
+    p = 2 * stats.norm.sf(np.abs(z))
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(k - 1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(np.arange(k - 1, 0, -1) * p[order]), 1.0)
+    return tuple(
+        Comparison(method, *(float(number) for number in numbers))
+        for method, *numbers in zip(others, difference, z, p, adjusted, strict=True)
+    )
+
+
+# -- all of it ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Six methods on one measure: SparseStep, or a variant of it, and the five others.
+
+    `ranks` has a row for each data set and a column for each method; `without_ties` are the average
+    ranks if only equal values tie.
+    """
+
+    measure: Measure
+    control: str
+    ranks: pd.DataFrame
+    without_ties: pd.Series[float]
+    friedman: Friedman
+    holm: tuple[Comparison, ...]
+    # The same tests with one block per setting; None and empty without replicates.
+    settings_friedman: Friedman | None
+    settings_holm: tuple[Comparison, ...]
+    # In how many of the replicates, each tested alone, Holm finds the control better than a method,
+    # and worse; empty without replicates.
+    separated_singly: dict[str, tuple[int, int]]
+
+    @property
+    def average(self) -> pd.Series[float]:
+        """Average rank of each method."""
+        return self.ranks.mean()
+
+    @property
+    def best(self) -> pd.Series[int]:
+        """On how many data sets a method is alone at rank 1."""
+        return (self.ranks == 1).sum()
+
+    @property
+    def worst(self) -> pd.Series[int]:
+        """On how many data sets a method is alone at the last rank."""
+        return (self.ranks == self.ranks.shape[1]).sum()
+
+    @property
+    def all_tied(self) -> int:
+        """On how many data sets all methods tie."""
+        return int((self.ranks.nunique(axis=1) == 1).sum())
+
+    @property
+    def order(self) -> list[str]:
+        """The methods by average rank, best first."""
+        return list(self.average.sort_values(kind="stable").index)
+
+    def against(self, method: str) -> Comparison:
+        """The control compared with a method."""
+        return next(comparison for comparison in self.holm if comparison.method == method)
+
+
+def _ranking(
+    results: pd.DataFrame, settings: pd.DataFrame, measure: Measure, control: str
+) -> Ranking:
+    """The ranks on one measure with this control in SparseStep's place, and what follows."""
+    methods = [control if method == CONTROL else method for method in METHODS]
+    ranks = ranks_of(results, measure, methods)
+    replicated = settings["replicate"].nunique() > 1
+    blocks = ranks_within_settings(ranks, settings) if replicated else None
+    return Ranking(
+        measure=measure,
+        control=control,
+        ranks=ranks,
+        without_ties=ranks_of(results, measure, methods, tie=0.0).mean(),
+        friedman=friedman(ranks),
+        holm=holm(ranks, control),
+        settings_friedman=None if blocks is None else friedman(blocks),
+        settings_holm=() if blocks is None else holm(blocks, control),
+        separated_singly=(
+            _separated_singly(ranks, settings["replicate"], control) if replicated else {}
+        ),
+    )
+
+
+def _separated_singly(
+    ranks: pd.DataFrame, replicate: pd.Series[int], control: str
+) -> dict[str, tuple[int, int]]:
+    """In how many replicates, each tested alone, the control is better than a method, and worse."""
+    found = [
+        (comparison.method, comparison.outcome())
+        for _, group in ranks.groupby(replicate)
+        for comparison in holm(group, control)
+    ]
+    return {
+        method: (found.count((method, "better")), found.count((method, "worse")))
+        for method in ranks.columns
+        if method != control
+    }
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything that tables, claims and pictures are made from.
+
+    `rankings` are those of the six methods, by the measure's column; `variants` those in which a
+    variant takes SparseStep's place, by its name.
+    """
+
+    results: pd.DataFrame
+    run: dict[str, Any]
+    settings: pd.DataFrame
+    rankings: dict[str, Ranking]
+    variants: dict[str, dict[str, Ranking]]
+
+    @property
+    def datasets(self) -> int:
+        """Number of data sets."""
+        return len(self.settings)
+
+    @property
+    def replicates(self) -> int:
+        """Number of data sets of each setting."""
+        return int(self.settings["replicate"].nunique())
+
+    @property
+    def full_size(self) -> bool:
+        """Whether the data sets are as large as the paper's."""
+        rows, m = self.results["n_train"].min(), self.settings["m"].max()
+        return bool(rows >= 20_000 and m >= 500)
+
+    def levels_of(self, factor: str) -> list[Any]:
+        """The levels of m, sparsity, snr or correlation that the study has, in order."""
+        found = set(self.settings[factor])
+        if factor == "correlation":
+            return [level for level in CORRELATIONS if level in found]
+        return sorted(found)
+
+    def levels(self, ranking: Ranking) -> pd.DataFrame:
+        """Average ranks of the methods at each level of each factor."""
+        tables = {
+            name: ranking.ranks.groupby(self.settings[name]).mean().reindex(self.levels_of(name))
+            for name in SETTING
+        }
+        return pd.concat(tables, names=["factor", "level"])
+
+    def by_method(self) -> pd.DataFrame:
+        """How each method's fits went: ends of the grid, convergence, and cost.
+
+        Data sets on which the chosen lambda is the smallest or largest of its grid, the worst
+        optimality, mean seconds per fit, fits per data set, and mean seconds of all of these.
+        """
+        results = self.results.assign(
+            smallest=self.results["at_end"] == "smallest",
+            largest=self.results["at_end"] == "largest",
+            whole=self.results["time"] * self.results["n_fits"],
+        )
+        groups = results.groupby("method", sort=False)
+        table = pd.DataFrame(
+            {
+                "smallest": groups["smallest"].sum(),
+                "largest": groups["largest"].sum(),
+                "optimality": groups["optimality"].max(),
+                "time": groups["time"].mean(),
+                "fits": groups["n_fits"].median().astype(int),
+                "whole": groups["whole"].mean(),
+            }
+        )
+        return table.reindex([m for m in (*METHODS, *VARIANTS) if m in table.index])
+
+    def cost_in_ols(self) -> pd.Series[float]:
+        """Cost of one fit of SparseStep over one of OLS, as a geometric mean for each m."""
+        time = self.results.pivot(index="dataset", columns="method", values="time")
+        logs = np.log(time[CONTROL] / time["OLS"])
+        return np.exp(logs.groupby(self.settings["m"]).mean())
+
+
+def analyse(results: pd.DataFrame, run: dict[str, Any]) -> Analysis:
+    """Rank the methods and test their ranks."""
+    settings = settings_of(results)
+    rankings = {
+        control: {
+            measure.column: _ranking(results, settings, measure, control) for measure in MEASURES
+        }
+        for control in (CONTROL, *VARIANTS)
+        if control == CONTROL or control in set(results["method"])
+    }
+    return Analysis(results, run, settings, rankings.pop(CONTROL), rankings)
+
+
+def level_name(factor: str, level: Any) -> str:
+    """A level for people: ``SNR 0.1``, ``m 500``, ``constant``."""
+    if factor == "correlation":
+        return str(level)
+    name, unit = {"m": ("m", ""), "sparsity": ("sparsity", " %"), "snr": ("SNR", "")}[factor]
+    return f"{name} {level:g}{unit}"
