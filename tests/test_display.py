@@ -32,7 +32,7 @@ from sparsestep import (
     SparseStepIC,
     sparsestep_path,
 )
-from sparsestep.display.labels import plain, spread
+from sparsestep.display.axes import plain, spread
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers import fitting
 
@@ -273,11 +273,11 @@ def test_ticks_are_apart_and_say_where_they_are(decades, width, largest, zero):
 
 def number(label):
     """The number that a tick says."""
-    text = label.removeprefix("$\\mathdefault{").removesuffix("}$")
-    factor, power, exponent = text.rpartition("10^")
+    factor, power, exponent = label.rpartition("10" if set(label) & set("⁰¹²³⁴⁵⁶⁷⁸⁹") else "?")
     if not power:
-        return float(text)
-    return float(factor.removesuffix("\\times") or 1.0) * 10.0 ** int(exponent.strip("{}"))
+        return float(label)
+    raised = exponent.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    return float(factor.removesuffix("\N{MULTIPLICATION SIGN}") or 1.0) * 10.0 ** int(raised)
 
 
 def test_ticks_follow_a_zoom(fitted):

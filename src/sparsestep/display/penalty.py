@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.checks import Array, finite, positive, require_matplotlib
+from sparsestep.display.base import Array, finite, numbers_from, require_matplotlib
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class PenaltyDisplay:
         if kind not in defaults:
             raise ValueError(f"kind must be one of {', '.join(defaults)}; got {kind!r}.")
         self.kind = kind
-        self.gammas = positive("gammas", np.sqrt(defaults[kind]) if gammas is None else gammas)
+        gammas = np.sqrt(defaults[kind]) if gammas is None else gammas
+        self.gammas = numbers_from("gammas", gammas, above_zero=True)
         if kind == "majorizer" and len(self.gammas) != 1:
             raise ValueError(
                 f"gammas must be one number for kind='majorizer'; got {len(self.gammas)}."

@@ -3,12 +3,13 @@
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
+from sparsestep.display.axes import SUPERSCRIPTS, power_of_ten
+
 __all__ = ["count", "decimals", "fixed", "number", "percent", "short", "sized_by"]
 
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -26,7 +27,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if -4 <= exponent < 7:
         return fixed(value, max(digits - 1 - exponent, 0))
     mantissa = exact.scaleb(-exponent)
-    power = str(exponent).translate(_SUPERSCRIPTS)
+    power = str(exponent).translate(SUPERSCRIPTS)
     return f"{_signed(_quantized(mantissa, digits - 1))} {TIMES} 10{power}"
 
 
@@ -63,11 +64,7 @@ def percent(share: float | None) -> str:
 def short(value: float) -> str:
     """The mark of an axis: as few digits as the value has."""
     if value != 0 and not 1e-4 <= abs(value) < 1e6:
-        mantissa, power = f"{value:.6e}".split("e")
-        leading = f"{float(mantissa):.6g}".replace("-", MINUS)
-        raised = str(int(power)).translate(_SUPERSCRIPTS)
-        times = {"1": "", f"{MINUS}1": MINUS}.get(leading, f"{leading}{TIMES}")
-        return f"{times}10{raised}"
+        return power_of_ten(value)
     return f"{value:,.12g}".replace("-", MINUS)
 
 
