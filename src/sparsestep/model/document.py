@@ -17,7 +17,7 @@ from itertools import pairwise
 from sys import float_info
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from msgspec import Meta, Struct, convert
+from msgspec import Meta, Struct, ValidationError, convert
 
 from sparsestep.inference.notes import NOTES, Note
 from sparsestep.words import made_up_names
@@ -105,7 +105,7 @@ class Question(_Part):
             raise ValueError("named is false, but features has names")
         for group in self.one_hot:
             for name in set(group.features).difference(self.features):
-                raise ValueError(f"one_hot has the indicator {name!r}, which is no feature")
+                raise ValueError(f"one_hot.features has {name!r}, which is no feature")
 
 
 class Pair(_Part):
@@ -233,10 +233,12 @@ class NoteTable(_Part):
     def __post_init__(self) -> None:
         if self.kind not in NOTES:
             raise ValueError(f"kind is {self.kind!r}")
-        note = self.note
-        unknown = set(self.facts).difference(field.name for field in fields(note))
-        if unknown:
-            raise ValueError(f"facts has the unknown fields {sorted(unknown)}")
+        try:
+            known = {field.name for field in fields(self.note)}
+        except ValidationError as error:
+            raise ValueError(f"facts: {error}") from None
+        if not known.issuperset(self.facts):
+            raise ValueError(f"facts has the unknown fields {sorted(set(self.facts) - known)}")
         _ascending("facts.columns", self.facts.get("columns", []))
         if len({len(fact) for fact in self.facts.values() if isinstance(fact, list)}) > 1:
             raise ValueError("facts has lists of different lengths")
