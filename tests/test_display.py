@@ -273,11 +273,11 @@ def test_ticks_are_apart_and_say_where_they_are(decades, width, largest, zero):
 
 def number(label):
     """The number that a tick says."""
-    factor, power, exponent = label.rpartition("10" if set(label) & set("⁰¹²³⁴⁵⁶⁷⁸⁹") else "?")
+    text = label.removeprefix("$\\mathdefault{").removesuffix("}$")
+    factor, power, exponent = text.rpartition("10^")
     if not power:
-        return float(label)
-    raised = exponent.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-    return float(factor.removesuffix("\N{MULTIPLICATION SIGN}") or 1.0) * 10.0 ** int(raised)
+        return float(text)
+    return float(factor.removesuffix("\\times") or 1.0) * 10.0 ** int(exponent.strip("{}"))
 
 
 def test_ticks_follow_a_zoom(fitted):

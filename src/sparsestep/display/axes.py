@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "SUPERSCRIPTS",
     "Places",
     "at_digits",
     "log_ticks",
     "places",
     "plain",
-    "power_of_ten",
     "round_ticks",
+    "scientific",
     "spaced",
     "spread",
     "step_corners",
@@ -110,8 +109,6 @@ _DIGITS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 _SHORT = 0.7
 # From so many decades on, powers of ten are enough.
 _LONG = 3.0
-_MINUS = "\N{MINUS SIGN}"
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> Array:
@@ -163,12 +160,11 @@ def at_digits(low: float, high: float, digits: Sequence[int] = _DIGITS[0]) -> Ar
     return np.asarray(values[(values > 0) & np.isfinite(values)])
 
 
-def power_of_ten(value: float) -> str:
-    """A number as a few digits times a power of ten."""
+def scientific(value: float) -> tuple[str, int]:
+    """The digits of a number, none for a 1, and its power of ten."""
     digits, exponent = f"{value:.5e}".split("e")
-    digits = digits.rstrip("0").rstrip(".").replace("-", _MINUS)
-    factor = {"1": "", f"{_MINUS}1": _MINUS}.get(digits, f"{digits}\N{MULTIPLICATION SIGN}")
-    return f"{factor}10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    digits = digits.rstrip("0").rstrip(".")
+    return digits.removesuffix("1") if digits in ("1", "-1") else digits, int(exponent)
 
 
 # -- lines of steps ----------------------------------------------------------------------------

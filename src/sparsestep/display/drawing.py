@@ -20,11 +20,10 @@ from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, Nu
 from numpy.typing import NDArray
 
 from sparsestep.display.axes import (
-    SUPERSCRIPTS,
     Places,
     at_digits,
     log_ticks,
-    power_of_ten,
+    scientific,
     spaced,
     spread,
 )
@@ -55,7 +54,6 @@ Array = NDArray[np.float64]
 _LEADER = 16.0  # points from the edge to a label
 # Between the labels of two ticks, in widths of the letter M.
 _APART = 1.2
-_RAISED = set(SUPERSCRIPTS.values())
 # Of more decades, ticks at every digit are a grey bar.
 _MOST_DECADES = 8.0
 # The mark of a broken axis.
@@ -251,14 +249,22 @@ class _LogLabels(Formatter):
 
 def _texts(values: Sequence[float] | Array) -> list[str]:
     """Numbers as labels, in one way for all of them."""
-    moderate = all(1e-3 <= value < 1e4 for value in values)
-    return [f"{value:.6g}" if moderate else power_of_ten(value) for value in values]
+    if all(1e-3 <= value < 1e4 for value in values):
+        return [f"{value:.6g}" for value in values]
+    parts = [scientific(value) for value in values]
+    factors = [rf"{digits}\times" if digits else "" for digits, _ in parts]
+    return [
+        rf"$\mathdefault{{{factor}10^{{{exponent}}}}}$"
+        for factor, (_, exponent) in zip(factors, parts, strict=True)
+    ]
 
 
 def _width(text: str) -> float:
     """About how wide a label is, in widths of an M."""
-    raised = sum(ord(character) in _RAISED for character in text)
-    return 0.64 * (len(text) - raised) + 0.5 * raised
+    if not text.startswith("$"):
+        return 0.64 * len(text)
+    digits, _, exponent = text.removeprefix("$\\mathdefault{").rpartition("10^")
+    return 0.64 * (len(digits.replace("\\times", "x")) + 2) + 0.5 * len(exponent.strip("{}$"))
 
 
 def label_edge(

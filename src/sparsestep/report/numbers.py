@@ -3,13 +3,14 @@
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-from sparsestep.display.axes import SUPERSCRIPTS, power_of_ten
+from sparsestep.display.axes import scientific
 
 __all__ = ["count", "decimals", "fixed", "number", "percent", "short", "sized_by"]
 
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -27,7 +28,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if -4 <= exponent < 7:
         return fixed(value, max(digits - 1 - exponent, 0))
     mantissa = exact.scaleb(-exponent)
-    power = str(exponent).translate(SUPERSCRIPTS)
+    power = str(exponent).translate(_SUPERSCRIPTS)
     return f"{_signed(_quantized(mantissa, digits - 1))} {TIMES} 10{power}"
 
 
@@ -63,9 +64,12 @@ def percent(share: float | None) -> str:
 
 def short(value: float) -> str:
     """The mark of an axis: as few digits as the value has."""
+    text = f"{value:,.12g}"
     if value != 0 and not 1e-4 <= abs(value) < 1e6:
-        return power_of_ten(value)
-    return f"{value:,.12g}".replace("-", MINUS)
+        digits, exponent = scientific(value)
+        times = TIMES if digits.strip("-") else ""
+        text = f"{digits}{times}10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return text.replace("-", MINUS)
 
 
 def _rounded_exponent(exact: Decimal, digits: int) -> int:
