@@ -182,6 +182,22 @@ def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, s
         assert display.ax_.bbox.height > 0.5 * figure.bbox.height / (1 + rows)
 
 
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_a_legend_covers_no_curve_of_narrow_axes(fitted, layout):
+    figure, axes = plt.subplots(1, 3, figsize=(9, 3.5), layout=layout)
+    for ax in axes:
+        CVDisplay.from_estimator(fitted, ax=ax)
+    figure.canvas.draw()
+    for ax in axes:
+        legend = ax.get_legend().get_window_extent()
+        assert not legend.overlaps(ax.bbox)
+        assert not legend.overlaps(ax.xaxis.label.get_window_extent())
+        assert legend.y0 >= 0
+    wide = CVDisplay.from_estimator(fitted)
+    wide.figure_.canvas.draw()
+    assert wide.ax_.get_legend().get_window_extent().overlaps(wide.ax_.bbox)
+
+
 def test_room_is_made_again_for_what_comes_later(fitted):
     figure, axes = plt.subplots(2, 1, figsize=(5, 6))
     for ax in axes:

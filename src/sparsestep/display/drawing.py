@@ -17,6 +17,7 @@ from matplotlib.legend import Legend
 from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
 from sparsestep.display.axes import (
@@ -80,23 +81,30 @@ def pale_lines(ax: Axes, x: Array, rows: Array, colour: str, width: float) -> Li
 
 
 def legend(ax: Axes) -> Legend:
-    """A legend in the emptiest corner."""
-    return ax.legend(
-        loc="best",
-        fontsize="small",
-        framealpha=0.85,
-        edgecolor="none",
-        handlelength=1.5,
-        handletextpad=0.6,
-        borderaxespad=0.3,
-    )
+    """A legend in the emptiest corner or, where it would fill narrow axes, below them."""
+    handles, labels = ax.get_legend_handles_labels()
+    look: dict[str, Any] = {"loc": "best", "fontsize": "small", "handlelength": 1.5}
+    look |= {"framealpha": 0.85, "edgecolor": "none", "handletextpad": 0.6, "borderaxespad": 0.3}
+    figure, size = ax.get_figure(root=True), float(ax.xaxis.label.get_fontsize())
+    room = _letters(ax, 0.83 * size) - 6
+    if figure is not None and max(map(len, labels)) > room:
+        labels = ["\n".join(wrap(label, max(room, 16))) for label in labels]
+        # Past the numbers and the name of the axis.
+        past = ScaledTranslation(0.0, -3.4 * size / 72.0, figure.dpi_scale_trans)
+        look |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+        look |= {"bbox_transform": ax.transAxes + past}
+    return ax.legend(handles, labels, **look)
+
+
+def _letters(ax: Axes, size: float) -> int:
+    """How many letters beside each other are as wide as the axes: each about half its height."""
+    return int(ax.get_window_extent().width * 72.0 / ax.figure.dpi / (0.5 * size))
 
 
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The axis and, below it, what is marked: a legend would cover lines."""
-    points = ax.get_window_extent().width * 72.0 / ax.figure.dpi
-    # A letter is about half as wide as the font is high, and a line may stand out a little.
-    letters = max(int(1.1 * points / (0.5 * float(ax.xaxis.label.get_fontsize()))), 20)
+    # A line may stand out a little.
+    letters = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
     ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
 
 
