@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,13 @@ from sparsestep import (
 )
 from sparsestep.inference.notes import FarRowsWarning
 from sparsestep.model.document import checksum
-from sparsestep.model.file import ModelFileError, document_of, estimator_of, read_document
+from sparsestep.model.file import (
+    ModelFileError,
+    document_of,
+    estimator_of,
+    read_document,
+    write_document,
+)
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 TWO = np.column_stack([Y, np.random.default_rng(0).permutation(Y)])
@@ -87,6 +94,20 @@ def test_the_model_comes_back_exactly(models, name, tmp_path):
     if model._flat_y:
         assert back.score(given_x, Y) == model.score(given_x, Y)
     assert os.listdir(tmp_path) == ["model.json"]
+
+
+def test_a_file_of_an_earlier_version_is_read_and_written_as_it_was(tmp_path):
+    """It was written before the schema was one of structs, and has notes and errors of folds."""
+    file = Path(__file__).with_name("model_of_schema_1.json")
+    document, model = read_document(file), load_model(file)
+    write_document(document, tmp_path / "m.json")
+    assert (tmp_path / "m.json").read_bytes() == file.read_bytes()
+    again = document_of(model, target="output", seed=3)
+    assert {**again, "version": "", "checksum": ""} == {**document, "version": "", "checksum": ""}
+    (target,) = document["targets"]
+    assert_array_equal(np.flatnonzero(model.coef_), target["kept"])
+    assert_array_equal(model.coef_[target["kept"]], target["coef"])
+    assert model.intercept_ == target["intercept"] and model.alpha_ == 200.0
 
 
 @pytest.mark.parametrize("name", ["size", "cv", "given alphas", "bic"])

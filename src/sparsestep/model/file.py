@@ -7,13 +7,14 @@ three estimators and holds numbers and texts.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from sparsestep.estimators.fitted import CVResult, Fitted, Splits, TargetModel
@@ -268,23 +269,37 @@ def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Docume
     return {**dict.fromkeys(Choice.__struct_fields__), **chosen}
 
 
+def _table(kind: type[Struct], record: Any, **other: Any) -> Document:
+    """The fields of a part of a document: `other`, or what a record calls the same."""
+    return {
+        name: other[name] if name in other else _or_null(getattr(record, name))
+        for name in kind.__struct_fields__
+    }
+
+
+def _or_null(value: Any) -> Any:
+    """A number, text or list of them as JSON data, null for NaN."""
+    if isinstance(value, np.ndarray):
+        return [_or_null(item) for item in value.tolist()]
+    if isinstance(value, tuple | list):
+        return [_or_null(item) for item in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
 def _data(fingerprint: Fingerprint) -> Document:
     """The fingerprint as JSON data."""
-    pairs = [{"first": i, "second": j, "correlation": r} for i, j, r in fingerprint.collinear]
-    return {
-        "rows": fingerprint.n_samples,
-        "weight_sum": fingerprint.weight_sum,
-        "mean": fingerprint.mean_x.tolist(),
-        "deviation": fingerprint.deviation_x.tolist(),
-        "target_mean": fingerprint.mean_y.tolist(),
-        "target_deviation": fingerprint.deviation_y.tolist(),
-        "effective_rows": _or_null(fingerprint.effective_rows),
-        "reach": _or_null(fingerprint.reach),
-        "copies": list(fingerprint.copies),
-        "n_collinear": fingerprint.n_collinear,
-        "collinear": pairs,
-        "row_numbers": list(fingerprint.row_numbers),
-    }
+    return _table(
+        Data,
+        fingerprint,
+        rows=fingerprint.n_samples,
+        mean=fingerprint.mean_x.tolist(),
+        deviation=fingerprint.deviation_x.tolist(),
+        target_mean=fingerprint.mean_y.tolist(),
+        target_deviation=fingerprint.deviation_y.tolist(),
+        collinear=[
+            {"first": i, "second": j, "correlation": r} for i, j, r in fingerprint.collinear
+        ],
+    )
 
 
 def _target(
@@ -293,40 +308,23 @@ def _target(
     """The model of one target as JSON data."""
     kept = np.flatnonzero(model.coef)
     low, high = t_interval(model.coef, model.standard_error, model.free, LEVEL)
-    path, cv, criterion = model.path or model_path, model.cv, None
-    if model.criterion is not None:
-        criterion = {"name": settings["criterion"], "values": model.criterion.tolist()}
-    return {
-        "name": name,
-        "alpha": model.alpha,
-        "index": None if path is None else _index(path, model),
-        "intercept": model.intercept,
-        "kept": kept.tolist(),
-        "coef": model.coef[kept].tolist(),
-        "standard_error": _or_null(model.standard_error[kept]),
-        "low": _or_null(low[kept]),
-        "high": _or_null(high[kept]),
-        "level": LEVEL,
-        "free": model.free,
-        "r2": _or_null([model.r2])[0],
-        "how": model.how,
-        "facts": dict(model.facts),
-        "path": None if path is None else _path_table(path),
-        "cv": None if cv is None else _cv_table(cv),
-        "criterion": criterion,
-    }
-
-
-def _cv_table(cv: CVResult) -> Document:
-    """Cross-validation errors as JSON data."""
-    return {
-        "mse": cv.mse.tolist(),
-        "mean": cv.mean.tolist(),
-        "se": _or_null(cv.se),
-        "alpha_min": cv.alpha_min,
-        "alpha_1se": cv.alpha_1se,
-        "of_choice": _or_null([cv.of_choice])[0],
-    }
+    path, cv, values = model.path or model_path, model.cv, model.criterion
+    criterion = {} if values is None else {"name": settings["criterion"], "values": values.tolist()}
+    return _table(
+        Target,
+        model,
+        name=name,
+        index=None if path is None else _index(path, model),
+        kept=kept.tolist(),
+        coef=model.coef[kept].tolist(),
+        standard_error=_or_null(model.standard_error[kept]),
+        low=_or_null(low[kept]),
+        high=_or_null(high[kept]),
+        level=LEVEL,
+        path=None if path is None else _path_table(path),
+        cv=None if cv is None else _table(CVTable, cv),
+        criterion=criterion or None,
+    )
 
 
 def _index(path: Path, model: TargetModel) -> int | None:
@@ -339,21 +337,8 @@ def _index(path: Path, model: TargetModel) -> int | None:
 def _path_table(path: Path) -> Document:
     """A path as JSON data."""
     kept = [np.flatnonzero(column) for column in path.coefs.T]
-    return {
-        "alphas": path.alphas.tolist(),
-        "kept": [index.tolist() for index in kept],
-        "coefs": [column[index].tolist() for column, index in zip(path.coefs.T, kept, strict=True)],
-        "intercepts": path.intercepts.tolist(),
-        "n_nonzero": path.n_nonzero.tolist(),
-        "rss": path.rss.tolist(),
-        "missing_sizes": list(path.missing_sizes),
-        "by_size": path.by_size,
-    }
-
-
-def _or_null(values: Iterable[float]) -> list[float | None]:
-    """Numbers, null for NaN."""
-    return [None if np.isnan(value) else float(value) for value in values]
+    coefs = [column[index].tolist() for column, index in zip(path.coefs.T, kept, strict=True)]
+    return _table(PathTable, path, kept=[index.tolist() for index in kept], coefs=coefs)
 
 
 # -- reading ---------------------------------------------------------------------------------
