@@ -111,7 +111,7 @@ _SHORT = 0.7
 _LONG = 3.0
 
 
-def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> Array:
+def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> list[float]:
     """The densest ticks of which two or more fit; otherwise the most that do.
 
     `fitting` is given ascending ticks, and returns those that fit: none if they are too many.
@@ -124,23 +124,24 @@ def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> Arr
             best = ticks
             if len(best) > 1:
                 break
-    return best
+    return [float(tick) for tick in best]
 
 
-def round_ticks(low: float, high: float, most: int) -> Array:
+def round_ticks(low: float, high: float, most: int) -> list[float]:
     """The multiples of 1, 2 or 5 times a power of ten from low to high, about `most` of them."""
     raw = (high - low) / most
     power = 10.0 ** np.floor(np.log10(raw))
     step = next(s * power for s in (1.0, 2.0, 5.0, 10.0) if s * power >= raw * (1 - 1e-12))
     multiples = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
     # Adding 0.0 makes a zero of minus zero.
-    return np.array([float(f"{k * step:.12g}") + 0.0 for k in multiples])
+    return [float(f"{k * step:.12g}") + 0.0 for k in multiples]
 
 
 def _choices(low: float, high: float) -> Iterator[Array]:
     """Sets of ticks around an interval, from many to few."""
     decades = np.log10(high) - np.log10(low)
-    equal = (round_ticks(low, high, count) for count in range(8 if high > low else 0, 0, -1))
+    counts = range(8, 0, -1) if high > low else range(0)
+    equal = (np.array(round_ticks(low, high, count)) for count in counts)
     if decades < _SHORT:
         yield from equal
     for digits in _DIGITS if decades < _LONG else [(1,)]:

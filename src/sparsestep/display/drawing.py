@@ -118,11 +118,9 @@ def log_axis(ax: Axes, place: Places) -> None:
     """Logarithmic x axis with ticks that can be read, broken before the place of zero."""
     ax.set_xscale("log")
     ax.set_xlim(place.left, place.right)
-    # A zoom may show what is below the least alpha, unless zero stands there.
-    least = 0.0 if place.zero is None else place.least
-    ax.xaxis.set_major_locator(_LogTicks(place.zero, least))
+    ax.xaxis.set_major_locator(_LogTicks(place, labelled=True))
     ax.xaxis.set_major_formatter(_LogLabels(place.zero))
-    ax.xaxis.set_minor_locator(_MinorLogTicks(least))
+    ax.xaxis.set_minor_locator(_LogTicks(place, labelled=False))
     ax.xaxis.set_minor_formatter(NullFormatter())
     if place.break_at is not None:
         _break_mark(ax, place.break_at)
@@ -174,11 +172,17 @@ def _offset_beside(ax: Axes) -> None:
     ax.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.04)
 
 
-class _ShownTicks(Locator):
-    """Ticks of what a logarithmic axis shows now, down to the least value that it has."""
+class _LogTicks(Locator):
+    """Ticks of what the axis shows now, with one for zero where there is a place for it.
 
-    def __init__(self, least: float) -> None:
-        self._least = least
+    With labels, the densest whose labels stand apart (matplotlib's own, of one or two decades,
+    overlap); without, those at every digit, or at every power of ten.
+    """
+
+    def __init__(self, place: Places, *, labelled: bool) -> None:
+        self._zero, self._labelled = place.zero, labelled
+        # A zoom may show what is below the least alpha, unless zero stands there.
+        self._least = 0.0 if place.zero is None else place.least
 
     def __call__(self) -> list[float]:
         """The ticks of what is shown now."""
@@ -186,56 +190,33 @@ class _ShownTicks(Locator):
         return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """The ticks between two values."""
-        low, high = sorted((vmin, vmax))
-        low = max(low, self._least)
-        return self._between(low, high, vmin, vmax) if 0 < low <= high < np.inf else []
-
-    def _between(self, low: float, high: float, vmin: float, vmax: float) -> list[float]:
-        raise NotImplementedError
-
-
-class _LogTicks(_ShownTicks):
-    """The densest ticks whose labels stand apart, with one for zero where there is a place for it.
-
-    Matplotlib's own labels of one or two decades overlap.
-    """
-
-    def __init__(self, zero: float | None, least: float) -> None:
-        super().__init__(least)
-        self._zero = zero
-
-    def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """The ticks between two values, that of zero last."""
-        seen = self._zero is not None and min(vmin, vmax) <= self._zero <= max(vmin, vmax)
-        return [*super().tick_values(vmin, vmax), *([self._zero] if seen else [])]  # type: ignore[list-item]
-
-    def _between(self, low: float, high: float, vmin: float, vmax: float) -> list[float]:
-        assert self.axis is not None
-        span = abs(np.log(vmax) - np.log(vmin)) or 1.0
-        # Widths of an M in a unit of the logarithm; matplotlib counts three for a tick.
-        ems = 3.0 * self.axis.get_tick_space() / span
-
-        def fitting(ticks: Array) -> Array:
-            """The ticks beside zero's, if their labels leave room between them."""
-            at = ems * np.log(ticks)
-            widths = np.array([_width(text) for text in _texts(ticks)])
-            if self._zero is not None:
-                beside = at - ems * np.log(self._zero) >= (widths + _width("0") + _APART) / 2
-                ticks, at, widths = ticks[beside], at[beside], widths[beside]
-            needed = (widths[1:] + widths[:-1]) / 2 + _APART
-            return ticks if np.all(np.diff(at) >= needed) else ticks[:0]
-
-        return [float(tick) for tick in log_ticks(low, high, fitting)]
-
-
-class _MinorLogTicks(_ShownTicks):
-    """Ticks without labels at every digit, or at every power of ten."""
-
-    def _between(self, low: float, high: float, vmin: float, vmax: float) -> list[float]:
+        low, high = sorted((vmin, vmax))
+        ticks: list[float] = []
+        if self._labelled and self._zero is not None and low <= self._zero <= high:
+            ticks = [self._zero]
+        low = max(low, self._least)
+        if not 0 < low <= high < np.inf:
+            return ticks
+        if self._labelled:
+            length = abs(np.log(vmax) - np.log(vmin)) or 1.0
+            return [*log_ticks(low, high, lambda some: self._fitting(some, length)), *ticks]
         many = np.log10(high) - np.log10(low) > _MOST_DECADES
-        ticks = at_digits(low, high, (1,)) if many else at_digits(low, high)
-        return [float(tick) for tick in ticks if low <= tick <= high]
+        every = at_digits(low, high, (1,)) if many else at_digits(low, high)
+        return [float(tick) for tick in every if low <= tick <= high]
+
+    def _fitting(self, ticks: Array, length: float) -> Array:
+        """The ticks beside that of zero, if their labels leave room between them."""
+        assert self.axis is not None
+        # Widths of an M in a unit of the logarithm; matplotlib counts three for a tick.
+        ems = 3.0 * self.axis.get_tick_space() / length
+        at = ems * np.log(ticks)
+        widths = np.array([_width(text) for text in _texts(ticks)])
+        if self._zero is not None:
+            beside = at - ems * np.log(self._zero) >= (widths + _width("0") + _APART) / 2
+            ticks, at, widths = ticks[beside], at[beside], widths[beside]
+        needed = (widths[1:] + widths[:-1]) / 2 + _APART
+        return ticks if np.all(np.diff(at) >= needed) else ticks[:0]
 
 
 class _LogLabels(Formatter):

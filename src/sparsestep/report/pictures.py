@@ -91,7 +91,7 @@ def alpha_axis(alphas: Array) -> Axis:
     step = 1.0 / max(int(np.count_nonzero(alphas)) - 1, 1)
     place = places(alphas, gap=step, strip=0.0)
     low = place.least if place.zero is not None else place.right
-    ticks = [] if np.isinf(low) else [*_few_log_ticks(low, place.left, _MOST_ALPHAS)[::-1]]
+    ticks = [] if np.isinf(low) else _few_log_ticks(low, place.left, _MOST_ALPHAS)[::-1]
     ticks += [] if place.zero is None else [0.0]
     at = place.fractions(np.array(ticks))
     marks = [
@@ -111,8 +111,7 @@ def size_axis(sizes: NDArray[np.intp]) -> Axis:
 
 def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
     """Round values on a logarithmic axis, not more than `most`."""
-    ticks = log_ticks(low, high, lambda ticks: ticks if len(ticks) <= most else ticks[:0])
-    return [float(tick) for tick in ticks]
+    return log_ticks(low, high, lambda ticks: ticks if len(ticks) <= most else ticks[:0])
 
 
 class ValueAxis:
@@ -147,7 +146,7 @@ class ValueAxis:
         """Round values."""
         if self._logarithmic:
             return _few_log_ticks(10.0**self.low, 10.0**self.high, most)
-        return [float(tick) for tick in round_ticks(self.low, self.high, most)]
+        return round_ticks(self.low, self.high, most)
 
     def marks(self, most: int) -> list[Mark]:
         """Round values, in pixels from the top."""
