@@ -49,6 +49,8 @@ MOST_NAMED = 12
 # More lines than these are a grey mass, and most of the file.
 MOST_LINES = 200
 _MOST_ALPHAS, _MOST_SIZES = 5, 12
+# Between two ticks of a logarithmic axis, as a part of its length.
+_APART = 0.15
 _LINE_OF_TEXT = 15.0
 # A path may end in nearly collinear columns with huge coefficients of both signs. Beyond so many
 # times the largest effect of the chosen model it is cut, or that model would be a flat line.
@@ -110,8 +112,14 @@ def size_axis(sizes: NDArray[np.intp]) -> Axis:
 
 
 def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Round values on a logarithmic axis, not more than `most`."""
-    return log_ticks(low, high, lambda ticks: ticks if len(ticks) <= most else ticks[:0])
+    """Round values on a logarithmic axis: not more than `most`, and apart in narrow windows too."""
+    apart = _APART * (np.log(high) - np.log(low))
+
+    def fitting(ticks: Array) -> Array:
+        few = len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart)
+        return ticks if few else ticks[:0]
+
+    return log_ticks(low, high, fitting)
 
 
 class ValueAxis:
