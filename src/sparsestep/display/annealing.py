@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AnnealingDisplay"]
 
-# More lines of dropped variables would only hide each other.
+# More lines of dropped variables would hide each other.
 MOST_DROPPED = 200
 _SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")
 _SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
@@ -47,7 +47,7 @@ class AnnealingDisplay(Display):
     Parameters
     ----------
     gammas : array_like of shape (n_gammas,)
-        Widths of the penalty, positive and descending.
+        Values of gamma, positive and descending.
     coefs : array_like of shape (n_features, n_gammas)
         The coefficients at the end of each gamma. A variable whose last one is zero is dropped.
     feature_names : sequence of str, optional
@@ -127,7 +127,7 @@ class AnnealingDisplay(Display):
         X : array_like of shape (n_samples, n_features)
             The variables; a frame's column names are used.
         y : array_like of shape (n_samples,)
-            What they explain.
+            The target.
         alpha : float
             Strength of the penalty in the units of ``||y - Xb||^2``: the paper's lambda.
         feature_names : sequence of str, optional
@@ -141,7 +141,7 @@ class AnnealingDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
         **settings
             ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
             ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
@@ -185,11 +185,11 @@ class AnnealingDisplay(Display):
         X : array_like of shape (n_samples, n_features)
             The data it was fitted to.
         y : array_like of shape (n_samples,)
-            What they explain.
+            The target.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class AnnealingDisplay(Display):
             Where to draw; a new figure by default. Names stand to the right of the axes, as in
             :meth:`PathDisplay.plot`.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------

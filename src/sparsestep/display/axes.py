@@ -93,7 +93,7 @@ def spaced(at: Array, most: int = 7, apart: float = 0.06) -> list[int]:
     """Indices of a few ascending fractions of an axis, evenly, none too near to the next."""
     wanted = np.linspace(at[0], at[-1], most)
     shown = np.unique(np.abs(at[:, np.newaxis] - wanted).argmin(axis=0))
-    # The last is where the names stand, or zero: what is too near to it goes, and so on leftwards.
+    # From right to left: the last stands beside the names, or at zero, and always stays.
     kept = [int(shown[-1])]
     for index in shown[-2::-1]:
         if at[kept[-1]] - at[index] >= apart:
@@ -105,9 +105,9 @@ def spaced(at: Array, most: int = 7, apart: float = 0.06) -> list[int]:
 
 # Digits of the ticks in a decade, the densest first.
 _DIGITS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
-# A stretch of fewer decades has more ticks if they are equally far apart in numbers.
+# On axes of fewer decades, equally spaced numbers give more ticks than the digits of a decade.
 _SHORT = 0.7
-# From so many decades on, powers of ten are enough.
+# On axes of this many decades or more, powers of ten are enough.
 _LONG = 3.0
 
 
@@ -188,7 +188,7 @@ def without_zeros(rows: Array) -> Array:
 # -- names beside lines: short enough to read, and apart ---------------------------------------
 
 _LONGEST_NAME = 24
-# So much of what names have in common is shown before the part that tells them apart.
+# Letters of the common part of names that are shown before the part that differs.
 _COMMON = 3
 
 

@@ -292,7 +292,7 @@ def label_edge(
 
 
 class _KeepApart(Artist):
-    """Draws nothing: moves labels apart just before they are drawn, at the size they have then."""
+    """Draws nothing: moves labels apart before each drawing, at the size that they have then."""
 
     def __init__(self, labels: list[Annotation]) -> None:
         super().__init__()

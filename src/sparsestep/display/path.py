@@ -164,7 +164,7 @@ class PathDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class PathDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
@@ -269,7 +269,7 @@ class PathDisplay(Display):
             Where to draw; a new figure by default. Names stand to the right of the axes: a layout
             engine makes room for them, and without one the axes become smaller.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
         steps : bool, optional
             In place of the display's own.
 

@@ -32,7 +32,7 @@ class PenaltyDisplay:
         ``"norm"``: the number of nonzero coefficients among two, and its approximations by the
         penalty, as maps.
     gammas : array_like of float, optional
-        Widths of the penalty, positive; exactly one for ``"majorizer"``. By default their squares
+        Values of gamma, positive; exactly one for ``"majorizer"``. By default their squares
         are 1, 0.3, 0.05 and 0.005 for ``"penalties"``; and, as in the paper, 0.1 for
         ``"majorizer"`` and 0.3 and 0.05 for ``"norm"``.
     supporting_points : array_like of float, default=(0, 0.25, 0.5)

@@ -312,7 +312,7 @@ def _not_kept(
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[str]]:
     """The variables not kept: those that a smaller alpha keeps, only a larger one, and none.
 
-    Of the first two those first that the least change of alpha brings in.
+    The first two lists are sorted by how little alpha must change.
     """
     kept, path = set(target.kept), target.path
     below: dict[int, float] = {}

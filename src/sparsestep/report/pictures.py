@@ -52,9 +52,10 @@ _MOST_ALPHAS, _MOST_SIZES = 5, 12
 # Between two ticks of a logarithmic axis, as a part of its length.
 _APART = 0.15
 _LINE_OF_TEXT = 15.0
-# A path may end in nearly collinear columns with huge coefficients of both signs. Beyond so many
-# times the largest effect of the chosen model it is cut, or that model would be a flat line.
+# The picture of a path is cut at this multiple of the largest effect of the chosen model. A path
+# may end in nearly collinear columns with huge coefficients, beside which that model is a flat line.
 _REACH = 2.0
+# The axis of a curve is logarithmic if its largest value exceeds the smallest by this factor.
 _MANY_TIMES = 5.0
 
 
@@ -263,7 +264,7 @@ def curve_picture(axis: Axis, values: Array, errors: Array | None, bound: float 
     """An error or a criterion; `errors` make a band around it, `bound` is a level to mark."""
     reach = np.zeros_like(values) if errors is None else np.nan_to_num(errors)
     low, high = values - reach, values + reach
-    # Errors that fall by orders of magnitude would leave a flat line where the choice is made.
+    # On a linear axis, errors that fall by orders of magnitude are flat where the choice is made.
     logarithmic = bool(low.min() > 0 and high.max() > _MANY_TIMES * values.min())
     ends = float(low.min()), float(high.max())
     scale = ValueAxis(*ends, CURVE_HEIGHT, logarithmic=logarithmic)
