@@ -52,8 +52,8 @@ _MOST_ALPHAS, _MOST_SIZES = 5, 12
 # Between two ticks of a logarithmic axis, as a part of its length.
 _APART = 0.15
 _LINE_OF_TEXT = 15.0
-# The picture of a path is cut at this multiple of the largest effect of the chosen model. A path
-# may end in nearly collinear columns with huge coefficients, beside which that model is a flat line.
+# The picture of a path is cut at this multiple of the largest effect of the chosen model: it may
+# end in nearly collinear columns with huge coefficients, beside which that model is a flat line.
 _REACH = 2.0
 # The axis of a curve is logarithmic if its largest value exceeds the smallest by this factor.
 _MANY_TIMES = 5.0
