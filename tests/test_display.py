@@ -32,9 +32,8 @@ from sparsestep import (
     SparseStepIC,
     sparsestep_path,
 )
-from sparsestep.display.labels import plain, spread
+from sparsestep.display.axes import plain, spread
 from sparsestep.reference import sparsestep_reference
-from sparsestep.solvers import fitting
 
 TRUTH = np.array([3.0, 0.0, -2.0, 0.0, 1.0, 0.0])
 NAMES = ("age", "$income", "body_mass", "50% $x_1$", "ldl\nraw", "x" * 60)
@@ -180,6 +179,22 @@ def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, s
     for display in displays:
         assert display.ax_.bbox.width > 0.15 * figure.bbox.width
         assert display.ax_.bbox.height > 0.5 * figure.bbox.height / (1 + rows)
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_a_legend_covers_no_curve_of_narrow_axes(fitted, layout):
+    figure, axes = plt.subplots(1, 3, figsize=(9, 3.5), layout=layout)
+    for ax in axes:
+        CVDisplay.from_estimator(fitted, ax=ax)
+    figure.canvas.draw()
+    for ax in axes:
+        legend = ax.get_legend().get_window_extent()
+        assert not legend.overlaps(ax.bbox)
+        assert not legend.overlaps(ax.xaxis.label.get_window_extent())
+        assert legend.y0 >= 0
+    wide = CVDisplay.from_estimator(fitted)
+    wide.figure_.canvas.draw()
+    assert wide.ax_.get_legend().get_window_extent().overlaps(wide.ax_.bbox)
 
 
 def test_room_is_made_again_for_what_comes_later(fitted):
@@ -463,31 +478,6 @@ def test_path_of_zeros():
     assert "0 of 3 kept" in display.ax_.get_xlabel()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"coefs": [[1.0, np.nan]]}, r"coefs must be finite; coefs\[0, 1\] is nan"),
-        ({"alphas": [np.inf, 1.0]}, r"alphas must be finite; alphas\[0\] is inf"),
-        ({"alphas": [1.0, -1.0]}, "alphas must be numbers from 0 on"),
-        (
-            {"alphas": [], "coefs": np.ones((1, 0))},
-            "numbers from 0 on, at least one",
-        ),
-        ({"coefs": [[1.0]]}, r"coefs must have shape \(n_features, 2\)"),
-        ({"coefs": np.ones((2, 1, 2))}, "one at a time"),
-        ({"feature_names": ["a", "b"]}, "feature_names must be 1 names"),
-        ({"alpha": -1.0}, "alpha must be numbers from 0 on"),
-        ({"scale": [1.0, 2.0]}, r"scale must have shape \(1,\)"),
-        ({"scale": [-1.0]}, "scale must be numbers from 0 on"),
-        ({"truth": [1.0, 2.0]}, r"truth must have shape \(1,\)"),
-        ({"truth": [np.nan]}, "truth must be finite"),
-    ],
-)
-def test_path_refuses_what_it_cannot_draw(change, words):
-    with pytest.raises(ValueError, match=words):
-        PathDisplay(**({"alphas": [2.0, 1.0], "coefs": [[0.0, 1.0]]} | change))
-
-
 def test_an_estimator_that_is_not_fitted_is_refused():
     for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
         with pytest.raises(ValueError, match=r"SparseStepCV has no path_: fit"):
@@ -554,19 +544,37 @@ def test_the_line_of_the_chosen_alpha_is_like_no_variable():
     assert "\ngrey line: chosen alpha, " in display.ax_.get_xlabel()
 
 
-def test_a_target_is_drawn_by_name(data):
+@pytest.mark.parametrize("draw", [PathDisplay.from_estimator, CVDisplay.from_estimator])
+def test_several_targets_are_drawn_one_at_a_time(data, draw):
     X, y = data
     both = pd.DataFrame({"wage": y, "$age": X[:, 0]})
     model = SparseStepCV(10, cv=3).fit(X, both)
-    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        display = draw(model, target="$age")
+    for target in (1, "$age"):
+        display = draw(model, target=target)
         assert display.alpha == model.alpha_[1]
         assert display.ax_.get_title() == "$age" and not display.ax_.title.get_parse_math()
-        with pytest.raises(ValueError, match=r"2 targets: say which by target=0, or target='wage'"):
-            draw(model)
-        with pytest.raises(ValueError, match="target 'age' is not the name of one of 'wage'"):
-            draw(model, target="age")
-        assert draw(SparseStepCV(10, cv=3).fit(X, both["wage"])).ax_.get_title() == ""
+    for target, message in [
+        (None, r"2 targets: say which by target=0, or target='wage'"),
+        ("age", "target 'age' is not the name of one of 'wage'"),
+        (2, "target must lie between 0 and 1; got 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            draw(model, target=target)
+    assert draw(SparseStepCV(10, cv=3).fit(X, both["wage"])).ax_.get_title() == ""
+    one = SparseStepCV(10, cv=3).fit(X, y[:, None])
+    assert draw(one).alpha == one.alpha_[0]
+
+
+def test_the_second_of_two_targets_has_its_own_curve(data):
+    X, y = data
+    Y = np.column_stack([y, X[:, 0]])
+    model, criterion = SparseStepCV(10, cv=3).fit(X, Y), SparseStepIC(alphas=10).fit(X, Y)
+    second = CVDisplay.from_estimator(model, target=1)
+    assert_array_equal(second.error, model.cv_mean_[1])
+    assert_array_equal(second.se, model.cv_se_[1])
+    drawn = CVDisplay.from_estimator(criterion, target=1)
+    assert_array_equal(drawn.error, criterion.criterion_path_[1])
+    assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
 
 
 def test_cv_of_a_single_split_has_no_band(data):
@@ -579,38 +587,10 @@ def test_cv_of_a_single_split_has_no_band(data):
     assert display.ax_.get_ylabel() == "error on the hold-out split (MSE)"
 
 
-def test_several_targets_are_drawn_one_at_a_time(data):
-    X, y = data
-    model = SparseStepCV(10, cv=3).fit(X, np.column_stack([y, X[:, 0]]))
-    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        with pytest.raises(ValueError, match=r"2 targets: say which by target=0"):
-            draw(model)
-        with pytest.raises(ValueError, match="target must lie between 0 and 1; got 2"):
-            draw(model, target=2)
-        assert draw(model, target=1).alpha == model.alpha_[1]
-    second = CVDisplay.from_estimator(model, target=1)
-    assert_array_equal(second.error, model.cv_mean_[1])
-    assert_array_equal(second.se, model.cv_se_[1])
-    criterion = SparseStepIC(alphas=10).fit(X, np.column_stack([y, X[:, 0]]))
-    drawn = CVDisplay.from_estimator(criterion, target=1)
-    assert_array_equal(drawn.error, criterion.criterion_path_[1])
-    assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
-    one = SparseStepCV(10, cv=3).fit(X, y[:, None])
-    assert PathDisplay.from_estimator(one).alpha == one.alpha_[0]
-    assert_array_equal(CVDisplay.from_estimator(one).error, one.cv_mean_[0])
-
-
 def test_cv_of_one_alpha():
     display = CVDisplay(alphas=[2.0], error=[1.0], se=[0.1], n_nonzero=[3], alpha=2.0).plot()
     display.figure_.canvas.draw()
     assert [label.get_text() for label in display.top_.get_xticklabels()] == ["3"]
-
-
-def test_cv_refuses_what_is_not_a_number():
-    with pytest.raises(ValueError, match=r"error must be finite; error\[1\] is nan"):
-        CVDisplay(alphas=[2.0, 1.0], error=[1.0, np.nan])
-    with pytest.raises(ValueError, match=r"se must have shape \(2,\)"):
-        CVDisplay(alphas=[2.0, 1.0], error=[1.0, 1.0], se=[1.0])
 
 
 # --- paths over sizes -----------------------------------------------------------------------------
@@ -691,8 +671,7 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
     assert display.ax_.get_xlabel().startswith("gamma (standardized)\n")
 
 
-def test_annealing_of_more_columns_than_rows_is_computed_from_the_rows(monkeypatch):
-    monkeypatch.setattr(fitting, "sparsestep_reference", None)
+def test_annealing_of_more_columns_than_rows_ends_at_the_model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 300))
     y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=20)
@@ -778,14 +757,6 @@ def test_annealing_of_nothing_kept_and_nothing_dropped(data):
     assert constant.lines_ == {}
 
 
-def test_annealing_refuses_bad_input(data):
-    X, y = data
-    with pytest.raises(ValueError, match="contains NaN"):
-        AnnealingDisplay.from_data(np.where(X > 3, np.nan, X), y, alpha=1.0)
-    with pytest.raises(ValueError, match="gammas must descend"):
-        AnnealingDisplay(gammas=[1.0, 2.0], coefs=[[1.0, 1.0]])
-
-
 # --- the penalty ----------------------------------------------------------------------------------
 
 
@@ -854,20 +825,6 @@ def test_penalties_on_given_axes(kind, count):
         assert not first.bbox.overlaps(second.bbox)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"kind": "ridge"}, "kind must be one of penalties, majorizer, norm"),
-        ({"kind": "majorizer", "gammas": [1.0, 2.0]}, "gammas must be one number"),
-        ({"gammas": [0.0]}, "gammas must be positive"),
-        ({"supporting_points": [np.nan]}, "supporting_points must be finite"),
-    ],
-)
-def test_penalty_refuses_what_it_cannot_draw(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        PenaltyDisplay(**arguments)
-
-
 def test_penalty_needs_as_many_axes_as_panels():
     _, axes = plt.subplots(1, 2)
     with pytest.raises(ValueError, match="one axes or 4 for kind='penalties'; got 2"):
@@ -875,6 +832,47 @@ def test_penalty_needs_as_many_axes_as_panels():
 
 
 # --- all of them ----------------------------------------------------------------------------------
+
+
+PATH = {"alphas": [2.0, 1.0], "coefs": [[0.0, 1.0]]}
+CURVE = {"alphas": [2.0, 1.0], "error": [1.0, 1.0]}
+STEPS = {"gammas": [2.0, 1.0], "coefs": [[1.0, 1.0]]}
+
+
+@pytest.mark.parametrize(
+    ("display", "arguments", "words"),
+    [
+        (PathDisplay, PATH | {"coefs": [[1.0, np.nan]]}, r"finite; coefs\[0, 1\] is nan"),
+        (PathDisplay, PATH | {"alphas": [np.inf, 1.0]}, r"finite; alphas\[0\] is inf"),
+        (PathDisplay, PATH | {"alphas": [1.0, -1.0]}, "alphas must be numbers from 0 on"),
+        (PathDisplay, {"alphas": [], "coefs": np.ones((1, 0))}, "from 0 on, at least one"),
+        (PathDisplay, PATH | {"coefs": [[1.0]]}, r"coefs must have shape \(n_features, 2\)"),
+        (PathDisplay, PATH | {"coefs": np.ones((2, 1, 2))}, "one at a time"),
+        (PathDisplay, PATH | {"feature_names": ["a", "b"]}, "feature_names must be 1 names"),
+        (PathDisplay, PATH | {"alpha": -1.0}, "alpha must be numbers from 0 on"),
+        (PathDisplay, PATH | {"scale": [1.0, 2.0]}, r"scale must have shape \(1,\)"),
+        (PathDisplay, PATH | {"scale": [-1.0]}, "scale must be numbers from 0 on"),
+        (PathDisplay, PATH | {"truth": [1.0, 2.0]}, r"truth must have shape \(1,\)"),
+        (PathDisplay, PATH | {"truth": [np.nan]}, "truth must be finite"),
+        (CVDisplay, CURVE | {"error": [1.0, np.nan]}, r"finite; error\[1\] is nan"),
+        (CVDisplay, CURVE | {"se": [1.0]}, r"se must have shape \(2,\)"),
+        (AnnealingDisplay, STEPS | {"gammas": [1.0, 2.0]}, "gammas must descend"),
+        (AnnealingDisplay, STEPS | {"gammas": [1.0, 0.0]}, "gammas must be positive"),
+        (PenaltyDisplay, {"kind": "ridge"}, "kind must be one of penalties, majorizer, norm"),
+        (PenaltyDisplay, {"kind": "majorizer", "gammas": [1.0, 2.0]}, "gammas must be one number"),
+        (PenaltyDisplay, {"gammas": [0.0]}, "gammas must be positive"),
+        (PenaltyDisplay, {"supporting_points": [np.nan]}, "supporting_points must be finite"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(display, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        display(**arguments)
+
+
+def test_annealing_refuses_missing_values(data):
+    X, y = data
+    with pytest.raises(ValueError, match="contains NaN"):
+        AnnealingDisplay.from_data(np.where(X > 3, np.nan, X), y, alpha=1.0)
 
 
 def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data):

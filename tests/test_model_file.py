@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,13 @@ from sparsestep import (
 )
 from sparsestep.inference.notes import FarRowsWarning
 from sparsestep.model.document import checksum
-from sparsestep.model.file import ModelFileError, document_of, estimator_of, read_document
+from sparsestep.model.file import (
+    ModelFileError,
+    document_of,
+    estimator_of,
+    read_document,
+    write_document,
+)
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True)
 TWO = np.column_stack([Y, np.random.default_rng(0).permutation(Y)])
@@ -87,6 +94,20 @@ def test_the_model_comes_back_exactly(models, name, tmp_path):
     if model._flat_y:
         assert back.score(given_x, Y) == model.score(given_x, Y)
     assert os.listdir(tmp_path) == ["model.json"]
+
+
+def test_a_file_of_an_earlier_version_is_read_and_written_as_it_was(tmp_path):
+    """It was written before the schema was one of structs, and has notes and errors of folds."""
+    file = Path(__file__).with_name("model_of_schema_1.json")
+    document, model = read_document(file), load_model(file)
+    write_document(document, tmp_path / "m.json")
+    assert (tmp_path / "m.json").read_bytes() == file.read_bytes()
+    again = document_of(model, target="output", seed=3)
+    assert {**again, "version": "", "checksum": ""} == {**document, "version": "", "checksum": ""}
+    (target,) = document["targets"]
+    assert_array_equal(np.flatnonzero(model.coef_), target["kept"])
+    assert_array_equal(model.coef_[target["kept"]], target["coef"])
+    assert model.intercept_ == target["intercept"] and model.alpha_ == 200.0
 
 
 @pytest.mark.parametrize("name", ["size", "cv", "given alphas", "bic"])
@@ -278,13 +299,13 @@ def test_no_damaged_byte_goes_unnoticed(file, tmp_path_factory, data):
         assert document == read_document(file)
 
 
-def changed(file, *keys, to=None, seal=True):
-    """The document with one field replaced, or removed, and a checksum that fits."""
+def changed(file, keys, to=..., seal=True):
+    """The document with one field replaced, or removed by `...`, and a checksum that fits."""
     document = json.loads(file.read_text())
     place = document
     for key in keys[:-1]:
         place = place[key]
-    if to is None:
+    if to is ...:
         del place[keys[-1]]
     else:
         place[keys[-1]] = to
@@ -294,71 +315,99 @@ def changed(file, *keys, to=None, seal=True):
 
 
 T = ("targets", 0)
-WRONG = {
-    "newer": (lambda f: changed(f, "schema", to=2), "newer than 1.*update sparsestep"),
-    "foreign": (lambda f: json.dumps({"format": "another", "schema": 1}), "not a model file"),
-    "a list": (lambda f: "[1, 2]", "not a model file"),
-    "empty": (lambda f: "", "not a model file"),
-    "text": (lambda f: "a,b,c\n1,2,3\n", "not a model file"),
-    "cut": (lambda f: f.read_text()[:5000], "cut short or damaged"),
-    "NaN": (lambda f: f.read_text().replace('"n_iter": ', '"n_iter": NaN, "x": '), "holds NaN"),
-    "infinity": (lambda f: f.read_text().replace("442.0", "1e999"), "weight_sum is inf"),
-    "huge rows": (lambda f: changed(f, "data", "rows", to=10**400), "rows is 1000"),
-    "a huge integer": (lambda f: f.read_text().replace("442.0", "1" * 400), "finite number"),
-    "twice": (lambda f: f.read_text().replace("{\n", '{\n"schema": 1,\n', 1), "a field twice"),
-    "nested": (lambda f: "{" + '"a":[' * 100_000, "cut short or damaged"),
-    "schema 0": (lambda f: changed(f, "schema", to=0), "its schema is 0"),
-    "schema text": (lambda f: changed(f, "schema", to="1"), "its schema is '1'"),
-    "schema true": (lambda f: changed(f, "schema", to=True), "its schema is True"),
-    "checksum": (lambda f: changed(f, *T, "intercept", to=1.5, seal=False), "checksum"),
-    "missing": (lambda f: changed(f, *T, "coef"), r"it has no targets\[0\].coef"),
-    "unknown": (lambda f: changed(f, "more", to=1), "the unknown field more"),
-    "estimator": (lambda f: changed(f, "estimator", to="os.system"), "estimator is 'os.system'"),
-    "wrong estimator": (lambda f: changed(f, "estimator", to="SparseStepIC"), "settings"),
-    "setting": (lambda f: changed(f, "settings", "rule", to="max"), "settings.rule is 'max'"),
-    "boolean": (lambda f: changed(f, "n_iter", to=True), "n_iter is True, not a whole number"),
-    "text for number": (lambda f: changed(f, *T, "alpha", to="5"), "alpha is '5', not a finite"),
-    "number for text": (lambda f: changed(f, *T, "how", to=5), "how is 5, not text"),
-    "not a list": (lambda f: changed(f, *T, "coef", to=5.0), "coef is 5.0, not a list"),
-    "not an object": (lambda f: changed(f, "data", to=[]), r"data is \[\], not an object"),
-    "in a list": (lambda f: changed(f, *T, "path", "rss", 3, to="x"), r"path.rss\[3\] is 'x'"),
-    "length": (lambda f: changed(f, *T, "coef", to=[1.0]), "coef has 1 entries instead of"),
-    "path": (lambda f: changed(f, *T, "path", "rss", 0), "rss has 100 entries instead of 101"),
-    "folds": (lambda f: changed(f, *T, "cv", "mse", 3, to=[1.0]), r"mse\[3\] has 1 entries"),
-    "no path": (lambda f: changed(f, *T, "cv", to=5), "cv is 5, not an object or null"),
-    "index": (lambda f: changed(f, *T, "index", to=101), "index is 101 on a path of 101"),
-    "column": (lambda f: changed(f, *T, "kept", 0, to=-1), "a column that is not there"),
-    "order": (lambda f: changed(f, *T, "kept", 0, to=9), "names a column|not ascending"),
-    "alphas": (lambda f: changed(f, *T, "path", "alphas", 0, to=1.0), "alphas do not fall"),
-    "sizes": (lambda f: changed(f, *T, "path", "n_nonzero", 0, to=4), "n_nonzero"),
-    "alpha_min": (lambda f: changed(f, *T, "cv", "alpha_min", to=4.0), "not on the path"),
-    "level": (lambda f: changed(f, *T, "level", to=95.0), "level is 95"),
-    "name": (lambda f: changed(f, *T, "name", to="z"), r"not question.target\[0\]"),
-    "mean": (lambda f: changed(f, "data", "mean", 0), "mean has 9 entries instead of 10"),
-    "rows": (lambda f: changed(f, "data", "rows", to=7), "contradict"),
-    "deviation": (lambda f: changed(f, "data", "deviation", 0, to=-1.0), "is negative"),
-    "names": (lambda f: changed(f, "question", "named", to=False), "question.named is false"),
-    "sizes of a choice": (lambda f: changed(f, *T, "path", "by_size", to=True), "by_size"),
-    "one-hot": (
-        lambda f: changed(f, "question", "one_hot", 0, "features", 0, to="z"),
-        "'z', which is no feature",
-    ),
-    "categories": (
-        lambda f: changed(f, "question", "one_hot", 0, "categories", to=["A", "A"]),
-        "has a name twice",
-    ),
+TEXTS = {
+    "foreign": (lambda text: json.dumps({"format": "another", "schema": 1}), "not a model file"),
+    "a list": (lambda text: "[1, 2]", "not a model file"),
+    "empty": (lambda text: "", "not a model file"),
+    "text": (lambda text: "a,b,c\n1,2,3\n", "not a model file"),
+    "cut": (lambda text: text[:5000], "cut short or damaged"),
+    "nested": (lambda text: "{" + '"a":[' * 100_000, "cut short or damaged"),
+    "NaN": (lambda text: text.replace('"n_iter": ', '"n_iter": NaN, "x": '), "holds NaN"),
+    "infinity": (lambda text: text.replace("442.0", "1e999"), "data.weight_sum"),
+    "a huge integer": (lambda text: text.replace("442.0", "1" * 400), "data.weight_sum"),
+    "twice": (lambda text: text.replace("{\n", '{\n"schema": 1,\n', 1), "a field twice"),
 }
+# A field, what replaces it (...: it is removed), and what the message names if not this field.
+FIELDS = [
+    (("schema",), 2, "newer than 1.*update sparsestep"),
+    (("schema",), 0, None),
+    (("schema",), "1", None),
+    (("schema",), True, None),
+    (("data", "rows"), 10**400, r"data\.rows"),
+    (("data", "rows"), 7, None),
+    (("data", "mean", 0), ..., "mean has 9 entries instead of 10"),
+    (("data", "deviation", 0), -1.0, r"data\.deviation\[0\]"),
+    (("data",), [], None),
+    (("more",), 1, None),
+    (("estimator",), "os.system", "'os.system'.*estimator"),
+    (("estimator",), "SparseStepIC", "settings"),
+    (("settings", "rule"), "max", r"'max'.*settings\.rule"),
+    (("settings", "t_max"), 10**130, r"settings\.t_max"),
+    (("n_iter",), True, None),
+    (("question", "rows"), 10**400, r"question\.rows"),
+    (("question", "named"), False, r"named is false.*question"),
+    (("question", "one_hot", 0, "features", 0), "z", "features has 'z'"),
+    (("question", "one_hot", 0, "categories"), ["A", "A"], r"categories.*one_hot\[0\]"),
+    ((*T, "coef"), ..., r"coef.*targets\[0\]"),
+    ((*T, "coef"), 5.0, r"targets\[0\]\.coef"),
+    ((*T, "coef"), [1.0], "coef has 1 entries instead of"),
+    ((*T, "alpha"), "5", r"targets\[0\]\.alpha"),
+    ((*T, "how"), 5, None),
+    ((*T, "index"), 101, "index is 101 on a path of 101"),
+    ((*T, "kept", 0), -1, r"targets\[0\]\.kept\[0\]"),
+    ((*T, "kept", -1), 10, r"targets\[0\]\.kept names a column"),
+    ((*T, "kept", 0), 9, "kept is not ascending"),
+    ((*T, "level"), 95.0, None),
+    ((*T, "name"), "z", r"question\.target"),
+    ((*T, "standard_error", 0), -1.0, r"standard_error\[0\]"),
+    ((*T, "low", 0), None, r"interval of variable 0.*targets\[0\]"),
+    ((*T, "path", "rss", 3), "x", r"path\.rss\[3\]"),
+    ((*T, "path", "rss", 0), ..., "rss has 100 entries instead of 101"),
+    ((*T, "path", "alphas", 0), 1.0, "alphas do not fall"),
+    ((*T, "path", "alphas", -1), -1.0, r"path\.alphas\[100\]"),
+    ((*T, "path", "n_nonzero", 0), 4, r"n_nonzero\[0\]"),
+    ((*T, "path", "by_size"), True, None),
+    ((*T, "cv"), 5, None),
+    ((*T, "cv", "mse", 3), [1.0], r"mse\[3\] has 1 entries"),
+    ((*T, "cv", "mean", 0), -1.0, r"cv\.mean\[0\]"),
+    ((*T, "cv", "se", 0), -1.0, r"cv\.se\[0\]"),
+    ((*T, "cv", "of_choice"), -1.0, None),
+    ((*T, "cv", "alpha_min"), 4.0, None),
+    (("notes",), [{"kind": "x", "facts": {}}], r"kind is 'x'.*notes\[0\]"),
+    (("notes",), [{"kind": "constant", "facts": {}}], r"columns.*notes\[0\]"),
+    (("notes",), [{"kind": "constant", "facts": {"columns": [1], "x": 1}}], "unknown.*'x'"),
+    (("notes",), [{"kind": "constant", "facts": {"columns": [10]}}], r"notes\[0\].*not there"),
+    (("notes",), [{"kind": "nothing kept", "facts": {"target": 1}}], r"notes\[0\].*not there"),
+    (
+        ("notes",),
+        [{"kind": "few rows", "facts": {"target": 0, "columns": [1], "rows": []}}],
+        r"different lengths.*notes\[0\]",
+    ),
+]
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_model_is_refused(file, tmp_path, case):
-    content, message = WRONG[case]
-    path = tmp_path / "wrong.json"
-    path.write_text(content(file))
+def assert_refused(path, text, message):
+    path.write_text(text)
     with pytest.raises(ModelFileError, match=message) as refused:
         load_model(path)
     assert str(refused.value).startswith(f"{path} ")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_what_is_no_model_is_refused(file, tmp_path, case):
+    content, message = TEXTS[case]
+    assert_refused(tmp_path / "wrong.json", content(file.read_text()), message)
+
+
+@pytest.mark.parametrize(("keys", "to", "message"), FIELDS)
+def test_a_model_is_refused_by_the_name_of_the_field(file, tmp_path, keys, to, message):
+    assert_refused(tmp_path / "wrong.json", changed(file, keys, to), message or keys[-1])
+
+
+def test_a_checksum_that_does_not_fit_is_refused(file, tmp_path):
+    text = changed(file, (*T, "intercept"), to=1.5, seal=False)
+    assert_refused(tmp_path / "wrong.json", text, "checksum")
 
 
 def test_of_a_pipeline_or_a_search_the_model_in_it_is_asked_for(tmp_path):
@@ -389,13 +438,13 @@ def test_other_files_are_refused(file, tmp_path):
 
 
 def test_a_number_near_the_largest_of_all_is_no_reason_not_to_summarize(file, tmp_path):
-    (tmp_path / "m.json").write_text(changed(file, *T, "standard_error", 0, to=1e308))
+    (tmp_path / "m.json").write_text(changed(file, (*T, "standard_error", 0), to=1e308))
     assert "inf" in str(load_model(tmp_path / "m.json").summary())
 
 
 @pytest.mark.parametrize("deviation", [0.0, 5e-324])
 def test_a_deviation_that_was_altered_is_no_reason_not_to_predict(file, tmp_path, deviation):
-    (tmp_path / "m.json").write_text(changed(file, "data", "deviation", 2, to=deviation))
+    (tmp_path / "m.json").write_text(changed(file, ("data", "deviation", 2), to=deviation))
     with pytest.warns(FarRowsWarning, match="'bmi'"):
         load_model(tmp_path / "m.json").predict(X)
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.checks import (
+from sparsestep.display.axes import places, plain
+from sparsestep.display.base import (
+    Display,
     fitted,
     names_or_default,
+    numbers_from,
     one_row_each,
-    positive,
     require_matplotlib,
 )
-from sparsestep.display.labels import plain
-from sparsestep.display.places import places
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.fitting import Settings, literal_steps
 from sparsestep.solvers.schedule import Schedule
@@ -24,17 +24,18 @@ from sparsestep.solvers.schedule import Schedule
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import FillBetweenPolyCollection, LineCollection
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
 __all__ = ["AnnealingDisplay"]
 
-# More lines of dropped variables would only hide each other.
+# More lines of dropped variables would hide each other.
 MOST_DROPPED = 200
+_SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")
+_SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
 
 
-class AnnealingDisplay:
+class AnnealingDisplay(Display):
     """Coefficients as gamma falls: the method at work.
 
     The axis of gamma is logarithmic and falls from left to right, in the order of the
@@ -46,7 +47,7 @@ class AnnealingDisplay:
     Parameters
     ----------
     gammas : array_like of shape (n_gammas,)
-        Widths of the penalty, positive and descending.
+        Values of gamma, positive and descending.
     coefs : array_like of shape (n_features, n_gammas)
         The coefficients at the end of each gamma. A variable whose last one is zero is dropped.
     feature_names : sequence of str, optional
@@ -82,8 +83,6 @@ class AnnealingDisplay:
     ((47,), (3, 47))
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
     lines_: dict[int, Line2D]
     dropped_: LineCollection | None
     funnel_: FillBetweenPolyCollection
@@ -97,7 +96,7 @@ class AnnealingDisplay:
         feature_names: Sequence[str] | None = None,
         standardized: bool = False,
     ) -> None:
-        self.gammas = positive("gammas", gammas)
+        self.gammas = numbers_from("gammas", gammas, above_zero=True)
         if np.any(np.diff(self.gammas) >= 0):
             raise ValueError("gammas must descend: give them in the order of the computation.")
         self.coefs = one_row_each("coefs", coefs, "gammas", self.gammas)
@@ -128,7 +127,7 @@ class AnnealingDisplay:
         X : array_like of shape (n_samples, n_features)
             The variables; a frame's column names are used.
         y : array_like of shape (n_samples,)
-            What they explain.
+            The target.
         alpha : float
             Strength of the penalty in the units of ``||y - Xb||^2``: the paper's lambda.
         feature_names : sequence of str, optional
@@ -142,7 +141,7 @@ class AnnealingDisplay:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
         **settings
             ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
             ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
@@ -167,10 +166,7 @@ class AnnealingDisplay:
         )
         gammas, coefs = literal_steps(Moments.from_data(X, y), alpha, how)
         display = cls(
-            gammas=gammas,
-            coefs=coefs,
-            feature_names=feature_names,
-            standardized=standardize,
+            gammas=gammas, coefs=coefs, feature_names=feature_names, standardized=standardize
         )
         return display.plot(ax=ax, max_labels=max_labels)
 
@@ -189,11 +185,11 @@ class AnnealingDisplay:
         X : array_like of shape (n_samples, n_features)
             The data it was fitted to.
         y : array_like of shape (n_samples,)
-            What they explain.
+            The target.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
@@ -209,15 +205,6 @@ class AnnealingDisplay:
         >>> [label.get_text() for label in display.labels_]
         ['bmi', 's5', 'bp', '7 dropped']
         """
-        settings = (
-            "fit_intercept",
-            "standardize",
-            "gamma_0",
-            "gamma_stop",
-            "gamma_step",
-            "t_max",
-            "epsilon",
-        )
         return cls.from_data(
             X,
             y,
@@ -226,7 +213,7 @@ class AnnealingDisplay:
             ax=ax,
             max_labels=max_labels,
             penalty_factor=estimator._factors(),
-            **{name: getattr(estimator, name) for name in settings},
+            **{name: getattr(estimator, name) for name in _SETTINGS},
         )
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:
@@ -238,35 +225,29 @@ class AnnealingDisplay:
             Where to draw; a new figure by default. Names stand to the right of the axes, as in
             :meth:`PathDisplay.plot`.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
         AnnealingDisplay
             This object.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        from matplotlib.collections import LineCollection
-
+        ax = self._begin(ax)
         from sparsestep.display import drawing
-        from sparsestep.display.room import make_room
 
-        ax = drawing.own_axes() if ax is None else ax
         last = self.coefs[:, -1]
         kept = np.argsort(-np.abs(last), kind="stable")[: np.count_nonzero(last)]
         dropped = np.flatnonzero(last == 0)
         furthest = dropped[np.argsort(-np.abs(self.coefs[dropped]).max(axis=1), kind="stable")]
 
-        ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
-        self.dropped_ = None
-        if len(dropped):
-            self.dropped_ = LineCollection(
-                [np.column_stack([self.gammas, self.coefs[j]]) for j in furthest[:MOST_DROPPED]],
-                colors=drawing.PALE if len(dropped) > max_labels else drawing.GREY,
-                linewidths=0.5 if len(dropped) > max_labels else 1.0,
-                zorder=1.5,
-            )
-            ax.add_collection(self.dropped_)
+        many = len(dropped) > max_labels
+        self.dropped_ = drawing.pale_lines(
+            ax,
+            self.gammas,
+            self.coefs[furthest[:MOST_DROPPED]],
+            drawing.PALE if many else drawing.GREY,
+            0.5 if many else 1.0,
+        )
         self.lines_ = {}
         named = [int(j) for j in kept[:max_labels]]
         colours = drawing.cycled(len(named))
@@ -296,21 +277,13 @@ class AnnealingDisplay:
         units = " (standardized)" if self.standardized else ""
         drawing.xlabel(ax, f"gamma{units}", notes)
         ax.set_ylabel(f"coefficient{units}")
-        self.labels_ = drawing.label_edge(
-            ax,
-            [*last[named], *([0.0] if len(dropped) else [])],
-            [
-                *plain(self.feature_names[j] for j in named),
-                *([f"{len(dropped)} dropped"] if len(dropped) else []),
-            ],
-            [
-                *(colour for colour, _ in colours),
-                *([drawing.GREY] if len(dropped) else []),
-            ],
-        )
-        make_room(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        ends, names = [*last[named]], plain(self.feature_names[j] for j in named)
+        edges = [colour for colour, _ in colours]
+        if len(dropped):
+            ends, edges = [*ends, 0.0], [*edges, drawing.GREY]
+            names.append(f"{len(dropped)} dropped")
+        self.labels_ = drawing.label_edge(ax, ends, names, edges)
+        return self._finish(ax)
 
     def _eventful(self) -> tuple[int, int]:
         """First and last gamma of the part in which a coefficient moves, with some air."""

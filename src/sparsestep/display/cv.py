@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.checks import (
+from sparsestep.display.axes import places
+from sparsestep.display.base import (
+    Display,
     finite,
     nearest,
-    not_negative,
+    numbers_from,
     one_target,
     require_matplotlib,
 )
-from sparsestep.display.labels import plain
-from sparsestep.display.places import places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axes._secondary_axes import SecondaryAxis
     from matplotlib.collections import FillBetweenPolyCollection
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
 __all__ = ["CVDisplay"]
 
 
-class CVDisplay:
+class CVDisplay(Display):
     """Cross-validation error, or an information criterion, along alpha.
 
     The mean error with a band of one standard error to either side; the minimum and the
@@ -84,8 +83,6 @@ class CVDisplay:
     ['1se', 'min']
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
     line_: Line2D
     band_: FillBetweenPolyCollection | None
     bound_: Line2D | None
@@ -104,7 +101,7 @@ class CVDisplay:
         alpha: float | None = None,
         name: str = "cross-validation error",
     ) -> None:
-        self.alphas = not_negative("alphas", alphas)
+        self.alphas = numbers_from("alphas", alphas)
         shape = self.alphas.shape
         self.error = finite("error", error, shape)
         self.se = None if se is None else finite("se", se, shape)
@@ -112,7 +109,7 @@ class CVDisplay:
             None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
         )
         self.alpha_min, self.alpha_1se, self.alpha = (
-            None if value is None else float(not_negative(parameter, [value])[0])
+            None if value is None else float(numbers_from(parameter, [value])[0])
             for parameter, value in [
                 ("alpha_min", alpha_min),
                 ("alpha_1se", alpha_1se),
@@ -170,10 +167,8 @@ class CVDisplay:
         chosen = {key: float(np.ravel(value)[t]) for key, value in chosen.items()}
         display = cls(
             alphas=path.alphas, error=error, se=se, n_nonzero=path.n_nonzero, name=name, **chosen
-        ).plot(ax=ax)
-        if title is not None:
-            display.ax_.set_title(plain([title])[0], parse_math=False)
-        return display
+        )
+        return display.plot(ax=ax)._titled(title)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve.
@@ -188,11 +183,9 @@ class CVDisplay:
         CVDisplay
             This object.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
+        ax = self._begin(ax)
         from sparsestep.display import drawing
-        from sparsestep.display.room import make_room
 
-        ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
         alphas, error = self.alphas[order], self.error[order]
         blue, orange = drawing.CYCLE[0][0], drawing.CYCLE[1][0]
@@ -254,9 +247,7 @@ class CVDisplay:
             self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order], place)
         ax.set_xlabel("alpha")
         ax.set_ylabel(self.name)
-        make_room(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._finish(ax)
 
     def _choices(self) -> list[tuple[str, str, float]]:
         """What to mark: key, words for the legend, alpha."""

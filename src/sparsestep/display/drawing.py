@@ -1,4 +1,4 @@
-"""What the pictures share: colours, axes, and labels at the edge that never overlap.
+"""What the pictures share: colours, axes, ticks, and labels at the edge that never overlap.
 
 This module imports matplotlib; the displays import it when they draw, not before.
 """
@@ -7,21 +7,27 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axes._secondary_axes import SecondaryAxis
 from matplotlib.backend_bases import RendererBase
+from matplotlib.collections import LineCollection
 from matplotlib.legend import Legend
 from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
-from sparsestep.display.labels import spread
-from sparsestep.display.places import Places
-from sparsestep.display.ticks import LogLabels, LogTicks, MinorLogTicks
+from sparsestep.display.axes import (
+    Places,
+    at_digits,
+    log_ticks,
+    scientific,
+    spaced,
+    spread,
+)
 
 __all__ = [
     "CYCLE",
@@ -32,7 +38,7 @@ __all__ = [
     "label_edge",
     "legend",
     "log_axis",
-    "own_axes",
+    "pale_lines",
     "size_axes",
     "xlabel",
 ]
@@ -44,7 +50,13 @@ CYCLE = [(colour, style) for style in ("-", (0, (5, 1.5))) for colour in _COLOUR
 GREY = "#767676"
 PALE = "#C8C8C8"
 
+Array = NDArray[np.float64]
+
 _LEADER = 16.0  # points from the edge to a label
+# Between the labels of two ticks, in widths of the letter M.
+_APART = 1.2
+# Of more decades, ticks at every digit are a grey bar.
+_MOST_DECADES = 8.0
 # The mark of a broken axis.
 _STROKES = Path(
     [(-0.7, -1.0), (0.0, 1.0), (0.0, -1.0), (0.7, 1.0)],
@@ -52,35 +64,47 @@ _STROKES = Path(
 )
 
 
-def own_axes() -> Axes:
-    """Axes in a new figure that makes room for what stands outside them."""
-    _, ax = plt.subplots(layout="constrained")
-    return ax
-
-
 def cycled(count: int) -> list[tuple[str, Any]]:
     """As many colours and line styles as wanted."""
     return [CYCLE[k % len(CYCLE)] for k in range(count)]
 
 
+def pale_lines(ax: Axes, x: Array, rows: Array, colour: str, width: float) -> LineCollection | None:
+    """A line at zero and, if there are rows, a thin line for each of them."""
+    ax.axhline(0.0, color=PALE, linewidth=0.8, zorder=1)
+    if len(rows) == 0:
+        return None
+    each = [np.column_stack([x, row]) for row in rows]
+    lines = LineCollection(each, colors=colour, linewidths=width, zorder=1.5)
+    ax.add_collection(lines)
+    return lines
+
+
 def legend(ax: Axes) -> Legend:
-    """A legend in the emptiest corner."""
-    return ax.legend(
-        loc="best",
-        fontsize="small",
-        framealpha=0.85,
-        edgecolor="none",
-        handlelength=1.5,
-        handletextpad=0.6,
-        borderaxespad=0.3,
-    )
+    """A legend in the emptiest corner or, where it would fill narrow axes, below them."""
+    handles, labels = ax.get_legend_handles_labels()
+    look: dict[str, Any] = {"loc": "best", "fontsize": "small", "handlelength": 1.5}
+    look |= {"framealpha": 0.85, "edgecolor": "none", "handletextpad": 0.6, "borderaxespad": 0.3}
+    figure, size = ax.get_figure(root=True), float(ax.xaxis.label.get_fontsize())
+    room = _letters(ax, 0.83 * size) - 6
+    if figure is not None and max(map(len, labels)) > room:
+        labels = ["\n".join(wrap(label, max(room, 16))) for label in labels]
+        # Past the numbers and the name of the axis.
+        past = ScaledTranslation(0.0, -3.4 * size / 72.0, figure.dpi_scale_trans)
+        look |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+        look |= {"bbox_transform": ax.transAxes + past}
+    return ax.legend(handles, labels, **look)
+
+
+def _letters(ax: Axes, size: float) -> int:
+    """How many letters beside each other are as wide as the axes: each about half its height."""
+    return int(ax.get_window_extent().width * 72.0 / ax.figure.dpi / (0.5 * size))
 
 
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The axis and, below it, what is marked: a legend would cover lines."""
-    points = ax.get_window_extent().width * 72.0 / ax.figure.dpi
-    # A letter is about half as wide as the font is high, and a line may stand out a little.
-    letters = max(int(1.1 * points / (0.5 * float(ax.xaxis.label.get_fontsize()))), 20)
+    # A line may stand out a little.
+    letters = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
     ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
 
 
@@ -94,11 +118,9 @@ def log_axis(ax: Axes, place: Places) -> None:
     """Logarithmic x axis with ticks that can be read, broken before the place of zero."""
     ax.set_xscale("log")
     ax.set_xlim(place.left, place.right)
-    # A zoom may show what is below the least alpha, unless zero stands there.
-    least = 0.0 if place.zero is None else place.least
-    ax.xaxis.set_major_locator(LogTicks(place.zero, least))
-    ax.xaxis.set_major_formatter(LogLabels(place.zero))
-    ax.xaxis.set_minor_locator(MinorLogTicks(least))
+    ax.xaxis.set_major_locator(_LogTicks(place, labelled=True))
+    ax.xaxis.set_major_formatter(_LogLabels(place.zero))
+    ax.xaxis.set_minor_locator(_LogTicks(place, labelled=False))
     ax.xaxis.set_minor_formatter(NullFormatter())
     if place.break_at is not None:
         _break_mark(ax, place.break_at)
@@ -122,28 +144,18 @@ def _break_mark(ax: Axes, at: float) -> None:
         )
 
 
-def count_axis(
-    ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.intp], place: Places
-) -> SecondaryAxis:
+def count_axis(ax: Axes, alphas: Array, counts: NDArray[np.intp], place: Places) -> SecondaryAxis:
     """Axis on top that shows at a few of the descending `alphas` how many variables are kept."""
-    at = place.at(alphas)
-    logs = np.log(at)
-    wanted = np.linspace(logs[0], logs[-1], 7)
-    shown = np.unique(np.abs(logs[:, np.newaxis] - wanted).argmin(axis=0))
-    # The last is where the names stand, or zero: what is too near to it goes, and so on leftwards.
-    kept = [int(shown[-1])]
-    for index in shown[-2::-1]:
-        if logs[index] - logs[kept[-1]] >= 0.06 * (np.log(place.left) - np.log(place.right)):
-            kept.append(int(index))
+    at, shown = place.at(alphas), spaced(place.fractions(alphas))
     top = ax.secondary_xaxis("top")
-    top.set_xticks(at[kept[::-1]], [str(counts[index]) for index in kept[::-1]])
+    top.set_xticks(at[shown], [str(count) for count in counts[shown]])
     top.xaxis.set_minor_locator(NullLocator())
     top.set_xlabel("variables kept")
     _offset_beside(ax)
     return top
 
 
-def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: NDArray[np.float64]) -> SecondaryAxis:
+def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: Array) -> SecondaryAxis:
     """Axis of ascending model sizes, and one on top with the alphas of some."""
     ax.set_xlim(sizes[0] - 0.5, sizes[-1] + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
@@ -158,6 +170,90 @@ def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: NDArray[np.float64]) ->
 def _offset_beside(ax: Axes) -> None:
     """A power of ten over the y axis to the left of it, clear of the axis on top."""
     ax.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.04)
+
+
+class _LogTicks(Locator):
+    """Ticks of what the axis shows now, with one for zero where there is a place for it.
+
+    With labels, the densest whose labels stand apart (matplotlib's own, of one or two decades,
+    overlap); without, those at every digit, or at every power of ten.
+    """
+
+    def __init__(self, place: Places, *, labelled: bool) -> None:
+        self._zero, self._labelled = place.zero, labelled
+        # A zoom may show what is below the least alpha, unless zero stands there.
+        self._least = 0.0 if place.zero is None else place.least
+
+    def __call__(self) -> list[float]:
+        """The ticks of what is shown now."""
+        assert self.axis is not None
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """The ticks between two values, that of zero last."""
+        low, high = sorted((vmin, vmax))
+        ticks: list[float] = []
+        if self._labelled and self._zero is not None and low <= self._zero <= high:
+            ticks = [self._zero]
+        low = max(low, self._least)
+        if not 0 < low <= high < np.inf:
+            return ticks
+        if self._labelled:
+            length = abs(np.log(vmax) - np.log(vmin)) or 1.0
+            return [*log_ticks(low, high, lambda some: self._fitting(some, length)), *ticks]
+        many = np.log10(high) - np.log10(low) > _MOST_DECADES
+        every = at_digits(low, high, (1,)) if many else at_digits(low, high)
+        return [float(tick) for tick in every if low <= tick <= high]
+
+    def _fitting(self, ticks: Array, length: float) -> Array:
+        """The ticks beside that of zero, if their labels leave room between them."""
+        assert self.axis is not None
+        # Widths of an M in a unit of the logarithm; matplotlib counts three for a tick.
+        ems = 3.0 * self.axis.get_tick_space() / length
+        at = ems * np.log(ticks)
+        widths = np.array([_width(text) for text in _texts(ticks)])
+        if self._zero is not None:
+            beside = at - ems * np.log(self._zero) >= (widths + _width("0") + _APART) / 2
+            ticks, at, widths = ticks[beside], at[beside], widths[beside]
+        needed = (widths[1:] + widths[:-1]) / 2 + _APART
+        return ticks if np.all(np.diff(at) >= needed) else ticks[:0]
+
+
+class _LogLabels(Formatter):
+    """Decimals where all ticks are of moderate size, powers of ten otherwise; 0 at its place."""
+
+    def __init__(self, zero: float | None) -> None:
+        self._zero = zero
+
+    def format_ticks(self, values: Any) -> list[str]:
+        """The labels of all ticks together, for they are written alike."""
+        others = [value for value in values if value != self._zero]
+        written = dict(zip(others, _texts(others), strict=True))
+        return [written.get(value, "0") for value in values]
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of one value: what an interactive window shows beside the pointer."""
+        return "0" if x == self._zero else f"{x:.3g}"
+
+
+def _texts(values: Sequence[float] | Array) -> list[str]:
+    """Numbers as labels, in one way for all of them."""
+    if all(1e-3 <= value < 1e4 for value in values):
+        return [f"{value:.6g}" for value in values]
+    parts = [scientific(value) for value in values]
+    factors = [rf"{digits}\times" if digits else "" for digits, _ in parts]
+    return [
+        rf"$\mathdefault{{{factor}10^{{{exponent}}}}}$"
+        for factor, (_, exponent) in zip(factors, parts, strict=True)
+    ]
+
+
+def _width(text: str) -> float:
+    """About how wide a label is, in widths of an M."""
+    if not text.startswith("$"):
+        return 0.64 * len(text)
+    digits, _, exponent = text.removeprefix("$\\mathdefault{").rpartition("10^")
+    return 0.64 * (len(digits.replace("\\times", "x")) + 2) + 0.5 * len(exponent.strip("{}$"))
 
 
 def label_edge(
@@ -196,7 +292,7 @@ def label_edge(
 
 
 class _KeepApart(Artist):
-    """Draws nothing: moves labels apart just before they are drawn, at the size they have then."""
+    """Draws nothing: moves labels apart before each drawing, at the size that they have then."""
 
     def __init__(self, labels: list[Annotation]) -> None:
         super().__init__()

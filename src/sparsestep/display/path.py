@@ -8,31 +8,30 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.display.checks import (
+from sparsestep.display.axes import places, plain, step_corners, without_zeros
+from sparsestep.display.base import (
     Array,
+    Display,
     finite,
     names_or_default,
     nearest,
-    not_negative,
+    numbers_from,
     one_row_each,
     one_target,
     require_matplotlib,
 )
-from sparsestep.display.labels import plain
-from sparsestep.display.places import places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axes._secondary_axes import SecondaryAxis
     from matplotlib.collections import LineCollection
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
 __all__ = ["PathDisplay"]
 
 
-class PathDisplay:
+class PathDisplay(Display):
     """Coefficients along alpha, with the chosen alpha and the number of variables kept.
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
@@ -111,8 +110,6 @@ class PathDisplay:
     [0, 1]
     """
 
-    ax_: Axes
-    figure_: Figure | SubFigure
     lines_: dict[int, Line2D]
     muted_: LineCollection | None
     labels_: list[Annotation]
@@ -132,14 +129,13 @@ class PathDisplay:
         by_size: bool = False,
         steps: bool | None = None,
     ) -> None:
-        self.alphas = not_negative("alphas", alphas)
+        self.alphas = numbers_from("alphas", alphas)
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
-        self.feature_names = names_or_default(feature_names, len(self.coefs))
-        self.alpha = None if alpha is None else float(not_negative("alpha", [alpha])[0])
-        self.truth = None if truth is None else finite("truth", truth, (len(self.coefs),))
-        self.scale = None
-        if scale is not None:
-            self.scale = finite("scale", not_negative("scale", scale), (len(self.coefs),))
+        m = len(self.coefs)
+        self.feature_names = names_or_default(feature_names, m)
+        self.alpha = None if alpha is None else float(numbers_from("alpha", [alpha])[0])
+        self.truth = None if truth is None else finite("truth", truth, (m,))
+        self.scale = None if scale is None else numbers_from("scale", scale, size=m)
         self.by_size, self.steps = by_size, steps
 
     @classmethod
@@ -168,7 +164,7 @@ class PathDisplay:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
@@ -186,7 +182,6 @@ class PathDisplay:
         >>> PathDisplay.from_path(path, scale=X.std(axis=0)).ax_.get_ylabel()
         'effect of one standard deviation'
         """
-        require_matplotlib(f"{cls.__name__}.from_path")
         display = cls(
             alphas=path.alphas,
             coefs=path.coefs,
@@ -228,7 +223,7 @@ class PathDisplay:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
 
         Returns
         -------
@@ -261,9 +256,7 @@ class PathDisplay:
         display = cls.from_path(
             path, alpha=alpha, truth=truth, scale=scale, ax=ax, max_labels=max_labels
         )
-        if title is not None:
-            display.ax_.set_title(plain([title])[0], parse_math=False)
-        return display
+        return display._titled(title)
 
     def plot(
         self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
@@ -276,7 +269,7 @@ class PathDisplay:
             Where to draw; a new figure by default. Names stand to the right of the axes: a layout
             engine makes room for them, and without one the axes become smaller.
         max_labels : int, default=12
-            At most so many variables are named.
+            The largest number of variables that are named.
         steps : bool, optional
             In place of the display's own.
 
@@ -285,13 +278,9 @@ class PathDisplay:
         PathDisplay
             This object.
         """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        from matplotlib.collections import LineCollection
-
+        ax = self._begin(ax)
         from sparsestep.display import drawing
-        from sparsestep.display.room import make_room
 
-        ax = drawing.own_axes() if ax is None else ax
         order = np.argsort(-self.alphas, kind="stable")
         if self.by_size:
             counts = np.count_nonzero(self.coefs[:, order], axis=0)
@@ -309,21 +298,14 @@ class PathDisplay:
             steps = self.steps if steps is None else steps
             steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
             x, heights = alphas[above], coefs[:, above]
-            x, heights = _step_vertices(x, heights) if steps else (x, heights)
+            if steps:
+                x, heights = step_corners(x, np.sqrt(x[:-1] * x[1:]), heights)
             at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
-            x, heights = place.broken(x, _without_zeros(heights), at_zero, wide=True)
+            x, heights = place.broken(x, without_zeros(heights), at_zero, wide=True)
 
-        ax.axhline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
-        self.muted_ = None
         pale = np.setdiff1d(np.arange(len(coefs)), main)
-        if len(pale):
-            self.muted_ = LineCollection(
-                [np.column_stack([x, heights[j]]) for j in pale],
-                colors=drawing.PALE,
-                linewidths=1.0 if len(others) else 0.5,
-                zorder=1.5,
-            )
-            ax.add_collection(self.muted_)
+        width = 1.0 if others else 0.5
+        self.muted_ = drawing.pale_lines(ax, x, heights[pale], drawing.PALE, width)
         self.lines_ = {}
         colours = drawing.cycled(len(main))
         for j, (colour, style) in zip(main, colours, strict=True):
@@ -363,9 +345,7 @@ class PathDisplay:
             plain(self.feature_names[j] for j in named),
             [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
         )
-        make_room(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._finish(ax)
 
     def _drawn(self, values: Array) -> Array:
         """Coefficients, one column per variable, in the units of the picture."""
@@ -419,25 +399,9 @@ def _piecewise_constant(coefs: Array) -> bool:
     return bool(moves.max(initial=0.0) <= 1e-6 * np.abs(coefs).max(initial=0.0))
 
 
-def _step_vertices(alphas: Array, coefs: Array) -> tuple[Array, Array]:
-    """Corners of steps that jump at the geometric mean of neighbouring alphas."""
-    between = np.sqrt(alphas[:-1] * alphas[1:])
-    x = np.concatenate([alphas[:1], np.repeat(between, 2), alphas[-1:]])
-    return x, np.repeat(coefs, 2, axis=1)
-
-
 def _size_vertices(sizes: NDArray[np.intp], coefs: Array) -> tuple[Array, Array]:
     """Corners of steps that jump halfway between neighbouring sizes, with gaps for missing ones."""
     x = np.repeat(sizes, 2) + np.tile([-0.5, 0.5], len(sizes))
-    heights = _without_zeros(np.repeat(coefs, 2, axis=1))
+    heights = without_zeros(np.repeat(coefs, 2, axis=1))
     gaps = 2 * np.flatnonzero(np.diff(sizes) > 1) + 2
     return np.insert(x, gaps, np.nan), np.insert(heights, gaps, np.nan, axis=1)
-
-
-def _without_zeros(heights: Array) -> Array:
-    """Lines cut where they are zero: only the corner before a rise and after a fall stays."""
-    nonzero = heights != 0
-    drawn = nonzero.copy()
-    drawn[:, 1:] |= nonzero[:, :-1]
-    drawn[:, :-1] |= nonzero[:, 1:]
-    return np.where(drawn, heights, np.nan)

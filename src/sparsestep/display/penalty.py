@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.checks import Array, finite, positive, require_matplotlib
+from sparsestep.display.base import Array, finite, numbers_from, require_matplotlib
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class PenaltyDisplay:
         ``"norm"``: the number of nonzero coefficients among two, and its approximations by the
         penalty, as maps.
     gammas : array_like of float, optional
-        Widths of the penalty, positive; exactly one for ``"majorizer"``. By default their squares
+        Values of gamma, positive; exactly one for ``"majorizer"``. By default their squares
         are 1, 0.3, 0.05 and 0.005 for ``"penalties"``; and, as in the paper, 0.1 for
         ``"majorizer"`` and 0.3 and 0.05 for ``"norm"``.
     supporting_points : array_like of float, default=(0, 0.25, 0.5)
@@ -78,7 +78,8 @@ class PenaltyDisplay:
         if kind not in defaults:
             raise ValueError(f"kind must be one of {', '.join(defaults)}; got {kind!r}.")
         self.kind = kind
-        self.gammas = positive("gammas", np.sqrt(defaults[kind]) if gammas is None else gammas)
+        gammas = np.sqrt(defaults[kind]) if gammas is None else gammas
+        self.gammas = numbers_from("gammas", gammas, above_zero=True)
         if kind == "majorizer" and len(self.gammas) != 1:
             raise ValueError(
                 f"gammas must be one number for kind='majorizer'; got {len(self.gammas)}."

@@ -1,10 +1,9 @@
-"""What a model file holds: the schema, as types, and the check that a document obeys it.
+"""What a model file holds: the schema as msgspec structs, whose comments say what fields mean.
 
-A document is plain JSON data: dictionaries, lists, texts, numbers, true, false and null. The types
-below are the schema; their comments say what the fields mean. Beyond the types, `check` holds that
-lists which belong together have the same length, that indices exist, that every number is finite,
-and that a checksum over all of it is right. Nothing here needs scikit-learn, so reading a model
-costs little.
+A document is plain JSON data: dictionaries, lists, texts, numbers, true, false and null. `parsed`
+gives it as structs, after msgspec has checked the type of every field, and the structs that lists
+which belong together have the same length and that indices exist. `check` also holds that a
+checksum over all of it is right. Nothing here needs scikit-learn, so reading a model costs little.
 
 Throughout, m is the number of columns of X, and a column is named by its index among them, from 0.
 Coefficients are stored for the variables kept only: all others are zero.
@@ -12,69 +11,80 @@ Coefficients are stored for the variables kept only: all others are zero.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import fields
 from itertools import pairwise
-from math import isfinite
-from types import NoneType, UnionType
-from typing import Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
-from typing import is_typeddict as is_schema
+from sys import float_info
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from sparsestep.inference.notes import NOTES
+from msgspec import Meta, Struct, ValidationError, convert
+
+from sparsestep.inference.notes import NOTES, Note
 from sparsestep.words import made_up_names
 
 __all__ = [
     "FORMAT",
     "SCHEMA",
-    "CVTable",
-    "Choice",
-    "CriterionTable",
-    "Data",
     "Document",
     "Kind",
+    "Model",
     "ModelFileError",
-    "NoteTable",
-    "OneHot",
-    "Pair",
-    "PathTable",
-    "Question",
     "Target",
     "check",
     "checksum",
+    "parsed",
     "sealed",
 ]
 
-FORMAT: Literal["sparsestep model"] = "sparsestep model"
+FORMAT = "sparsestep model"
 SCHEMA = 1
 
+Document = dict[str, Any]
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
-CriterionName = Literal["aic", "bic", "ebic", "gic"]
+Criterion = Literal["aic", "bic", "ebic", "gic"]
+# Every number is finite, and every whole number one of 64 bits.
+Number = Annotated[float, Meta(ge=-float_info.max, le=float_info.max)]
+NotNegative = Annotated[float, Meta(ge=0.0, le=float_info.max)]
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Columns = list[Count]  # ascending
 
 
 class ModelFileError(ValueError):
     """A file is not a model file that this version can read."""
 
 
-class Choice(TypedDict):
+class _Part(Struct, forbid_unknown_fields=True):
+    """A part of a document. What `__post_init__` raises, msgspec extends by the place of it."""
+
+
+class Choice(_Part):
     """How alpha was chosen; null for what does not apply."""
 
     by: Literal["cv", "criterion", "size", "alpha"]
-    folds: int | None
+    folds: Whole | None
     scheme: str | None  # of the splits, in words
     splitter: str | None  # what made the splits, if not the order of the rows or the seed
     rule: Literal["min", "1se"] | None
-    criterion: CriterionName | None
-    size: int | None
+    criterion: Criterion | None
+    size: Whole | None
 
 
-class OneHot(TypedDict):
+class OneHot(_Part):
     """A column of text, and the indicator columns that stand for it among the features."""
 
     column: str
     categories: list[str]  # all that were seen
     features: list[str]  # names of the indicators: of the last categories, one for each
 
+    def __post_init__(self) -> None:
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError("categories has a name twice")
+        if len(self.features) > len(self.categories):
+            raise ValueError(f"it has {len(self.features)} indicators")
 
-class Question(TypedDict):
+
+class Question(_Part):
     """What was asked of which table."""
 
     source: str | None
@@ -83,160 +93,292 @@ class Question(TypedDict):
     named: bool  # whether the data had names
     weight: str | None
     one_hot: list[OneHot]
-    rows: int  # used: of non-zero weight
-    rows_dropped: int  # left out for a missing value
-    seed: int | None  # of the random folds
+    rows: Whole  # used: of non-zero weight
+    rows_dropped: Whole  # left out for a missing value
+    seed: Whole | None  # of the random folds
     choice: Choice
 
+    def __post_init__(self) -> None:
+        if not self.features or not self.target:
+            raise ValueError("it has no features, or no target")
+        if not self.named and self.features != made_up_names(len(self.features)):
+            raise ValueError("named is false, but features has names")
+        for group in self.one_hot:
+            for name in set(group.features).difference(self.features):
+                raise ValueError(f"one_hot.features has {name!r}, which is no feature")
 
-class Pair(TypedDict):
+
+class Pair(_Part):
     """Two columns that are nearly collinear."""
 
-    first: int
-    second: int
-    correlation: float
+    first: Count
+    second: Count
+    correlation: Number
+
+    def __post_init__(self) -> None:
+        _ascending("first and second", [self.first, self.second])
 
 
-class Data(TypedDict):
+class Data(_Part):
     """Fingerprint of the data."""
 
-    rows: int
-    weight_sum: float
-    mean: list[float]  # m
-    deviation: list[float]  # m
-    target_mean: list[float]  # one for each target
-    target_deviation: list[float]
+    rows: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    weight_sum: Annotated[float, Meta(gt=0.0, le=float_info.max)]
+    mean: list[Number]  # m
+    deviation: list[NotNegative]  # m
+    target_mean: list[Number]  # one for each target
+    target_deviation: list[NotNegative]
     # The next two have m entries; null where it is not known, as of columns that are not kept.
-    effective_rows: list[float | None]  # on which a column's sum of squares rests
-    reach: list[float | None]  # deviations from the mean at which a value is far outside
-    copies: list[int]  # of earlier columns, ascending
-    n_collinear: int | None  # pairs, the most correlated of which follow; null: not looked for
+    effective_rows: list[NotNegative | None]  # on which a column's sum of squares rests
+    reach: list[NotNegative | None]  # deviations from the mean at which a value is far outside
+    copies: Columns  # of earlier columns
+    n_collinear: Whole | None  # pairs, the most correlated of which follow; null: not looked for
     collinear: list[Pair]
-    row_numbers: list[int]  # columns that number the rows, by their values
+    row_numbers: Columns  # that number the rows, by their values
+
+    def __post_init__(self) -> None:
+        _ascending("copies", self.copies)
+        _ascending("row_numbers", self.row_numbers)
+        if (self.n_collinear or 0) < len(self.collinear):
+            raise ValueError("n_collinear is less than the pairs in collinear")
 
 
-class PathTable(TypedDict):
+class PathTable(_Part):
     """The models of all alphas: lists of one entry for each alpha, largest alpha first."""
 
-    alphas: list[float]
-    kept: list[list[int]]  # ascending
-    coefs: list[list[float]]  # of the variables kept
-    intercepts: list[float]
-    n_nonzero: list[int]
-    rss: list[float]
-    missing_sizes: list[int]
+    alphas: list[NotNegative]
+    kept: list[Columns]
+    coefs: list[list[Number]]  # of the variables kept
+    intercepts: list[Number]
+    n_nonzero: list[Whole]
+    rss: list[Number]
+    missing_sizes: list[Whole]
     by_size: bool  # whether the alphas are those of sizes
 
+    def __post_init__(self) -> None:
+        if not self.alphas or any(a <= b for a, b in pairwise(self.alphas)):
+            raise ValueError("alphas do not fall, or there are none")
+        _lengths(self, "kept coefs intercepts n_nonzero rss", len(self.alphas))
+        for i, (kept, coefs) in enumerate(zip(self.kept, self.coefs, strict=True)):
+            _ascending(f"kept[{i}]", kept)
+            _length(f"coefs[{i}]", coefs, len(kept))
+            if self.n_nonzero[i] != len(kept):
+                raise ValueError(f"n_nonzero[{i}] is not the number of variables kept")
 
-class CVTable(TypedDict):
+
+class CVTable(_Part):
     """Cross-validation: one entry for each alpha of the path."""
 
-    mse: list[list[float]]  # of each fold
-    mean: list[float]
-    se: list[float | None]  # null with a single fold
-    alpha_min: float
-    alpha_1se: float
-    of_choice: float | None  # the error with the choice of alpha; null with a single fold
+    mse: list[list[Number]]  # of each fold
+    mean: list[NotNegative]
+    se: list[NotNegative | None]  # null with a single fold
+    alpha_min: Number
+    alpha_1se: Number
+    of_choice: NotNegative | None  # the error with the choice of alpha; null with a single fold
 
 
-class CriterionTable(TypedDict):
+class CriterionTable(_Part):
     """An information criterion: one value for each alpha of the path."""
 
-    name: CriterionName
-    values: list[float]
+    name: Criterion
+    values: list[Number]
 
 
-class Target(TypedDict):
+class Target(_Part):
     """The model of one target."""
 
     name: str
-    alpha: float
-    index: int | None  # of that alpha on the path; null if it is on none
-    intercept: float
-    kept: list[int]  # ascending; the lists that follow have an entry for each
-    coef: list[float]
-    standard_error: list[float | None]  # null without a degree of freedom
-    low: list[float | None]  # ends of the intervals
-    high: list[float | None]
-    level: float  # of the intervals
-    free: float  # degrees of freedom
-    r2: float | None  # null for a constant target
+    alpha: Number
+    index: Count | None  # of that alpha on the path; null if it is on none
+    intercept: Number
+    kept: Columns  # the lists that follow have an entry for each
+    coef: list[Number]
+    standard_error: list[NotNegative | None]  # null without a degree of freedom
+    low: list[Number | None]  # ends of the intervals
+    high: list[Number | None]
+    level: Annotated[float, Meta(gt=0.0, lt=1.0)]  # of the intervals
+    free: Number  # degrees of freedom
+    r2: Number | None  # null for a constant target
     how: str  # alpha was chosen, in words
     facts: dict[str, str]  # lines of the summary
     path: PathTable | None
     cv: CVTable | None
     criterion: CriterionTable | None
 
+    def __post_init__(self) -> None:
+        _ascending("kept", self.kept)
+        _lengths(self, "coef standard_error low high", len(self.kept))
+        for j, ends in enumerate(zip(self.standard_error, self.low, self.high, strict=True)):
+            if 0 < ends.count(None) < 3:
+                raise ValueError(f"it has a part only of the interval of variable {j}")
+        alphas = [] if self.path is None else self.path.alphas
+        if self.index is not None and self.index >= len(alphas):
+            raise ValueError(f"index is {self.index} on a path of {len(alphas)} alphas")
+        if self.criterion is not None:
+            _length("criterion.values", self.criterion.values, len(alphas))
+        if self.cv is not None:
+            _lengths(self.cv, "mse mean se", len(alphas), "cv.")
+            for i, folds in enumerate(self.cv.mse):
+                _length(f"cv.mse[{i}]", folds, max(len(self.cv.mse[0]), 1))
+            if not {self.cv.alpha_min, self.cv.alpha_1se} <= set(alphas):
+                raise ValueError("cv.alpha_min or cv.alpha_1se is not on the path")
 
-class NoteTable(TypedDict):
+
+class NoteTable(_Part):
     """What a reader of the model should know."""
 
     kind: str  # one of those in `notes`
     facts: dict[str, Any]  # the fields of that kind
 
+    def __post_init__(self) -> None:
+        if self.kind not in NOTES:
+            raise ValueError(f"kind is {self.kind!r}")
+        try:
+            known = {field.name for field in fields(self.note)}
+        except ValidationError as error:
+            raise ValueError(f"facts: {error}") from None
+        if not known.issuperset(self.facts):
+            raise ValueError(f"facts has the unknown fields {sorted(set(self.facts) - known)}")
+        _ascending("facts.columns", self.facts.get("columns", []))
+        if len({len(fact) for fact in self.facts.values() if isinstance(fact, list)}) > 1:
+            raise ValueError("facts has lists of different lengths")
 
-class Document(TypedDict):
-    """All of a model file."""
-
-    format: Literal["sparsestep model"]
-    schema: int
-    version: str  # of sparsestep
-    estimator: Kind
-    settings: dict[str, Any]  # its parameters; "inf" for an infinite penalty factor
-    question: Question
-    data: Data
-    flat: bool  # whether y had one dimension
-    n_iter: int
-    targets: list[Target]
-    notes: list[NoteTable]
-    checksum: str  # SHA-256 of the rest
+    @property
+    def note(self) -> Note:
+        """The note itself."""
+        return convert(self.facts, NOTES[self.kind])
 
 
-class _Settings(TypedDict):
+class _Settings(_Part):
     """The parameters that all estimators have."""
 
     fit_intercept: bool
     standardize: bool
-    penalty_factor: list[float | Literal["inf"]] | None
-    gamma_0: float
-    gamma_stop: float
-    gamma_step: float
-    t_max: int
-    epsilon: float
+    penalty_factor: list[Number | Literal["inf"]] | None
+    gamma_0: Number
+    gamma_stop: Number
+    gamma_step: Number
+    t_max: Whole
+    epsilon: Number
     polish: Literal["swap"] | None
     solver: Literal["auto", "reference"]
 
 
 class _SparseStep(_Settings):
-    alpha: float
-    n_nonzero: int | None
+    alpha: Number
+    n_nonzero: Whole | None
 
 
 class _SparseStepCV(_Settings):
-    alphas: int | list[float]
-    cv: int  # of another splitter the number of its splits
+    alphas: Whole | list[Number]
+    cv: Whole  # of another splitter the number of its splits
     rule: Literal["min", "1se"]
-    n_jobs: int | None
-    verbose: int
+    n_jobs: Whole | None
+    verbose: Whole
 
 
 class _SparseStepIC(_Settings):
-    criterion: CriterionName
-    alphas: int | list[float]
+    criterion: Criterion
+    alphas: Whole | list[Number]
 
 
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, type[_Settings]] = {
     "SparseStep": _SparseStep,
     "SparseStepCV": _SparseStepCV,
     "SparseStepIC": _SparseStepIC,
 }
+# What each estimator chooses by, beside its path.
+_CHOOSES_BY = {"SparseStep": None, "SparseStepCV": "cv", "SparseStepIC": "criterion"}
+_OfEstimator = TypeVar("_OfEstimator", bound=_Settings)
 
 
-class _Wrong(Exception):
-    """Which field is not as it should be, to follow the name of a file in a sentence."""
+class Model(_Part, Generic[_OfEstimator]):
+    """All of a model file."""
+
+    format: Literal["sparsestep model"]
+    schema: Literal[1]
+    version: str  # of sparsestep
+    estimator: Kind
+    settings: _OfEstimator  # its parameters; "inf" for an infinite penalty factor
+    question: Question
+    data: Data
+    flat: bool  # whether y had one dimension
+    n_iter: Whole
+    targets: list[Target]
+    notes: list[NoteTable]
+    checksum: str  # SHA-256 of the rest
+
+    def __post_init__(self) -> None:
+        names, m = self.question.target, len(self.question.features)
+        _lengths(self.data, "mean deviation effective_rows reach", m, "data.")
+        _lengths(self.data, "target_mean target_deviation", len(names), "data.")
+        if self.settings.penalty_factor is not None:
+            _length("settings.penalty_factor", self.settings.penalty_factor, m)
+        if self.question.rows != self.data.rows:
+            raise ValueError("question.rows and data.rows contradict each other")
+        if self.flat and len(names) != 1:
+            raise ValueError(f"it has {len(names)} targets but a y of one dimension")
+        if [target.name for target in self.targets] != names:
+            raise ValueError("the names of targets are not question.target")
+        for where, columns in self._columns():
+            if columns and columns[-1] >= m:
+                raise ValueError(f"{where} names a column that is not there")
+        for i, note in enumerate(self.notes):
+            if not 0 <= note.facts.get("target", 0) < len(names):
+                raise ValueError(f"notes[{i}].facts.target is a target that is not there")
+        for t, target in enumerate(self.targets):
+            self._check_choice(f"targets[{t}]", target)
+
+    def _columns(self) -> Iterator[tuple[str, Columns]]:
+        """All lists of columns, and where they are."""
+        yield "data.copies", self.data.copies
+        yield "data.row_numbers", self.data.row_numbers
+        for i, pair in enumerate(self.data.collinear):
+            yield f"data.collinear[{i}]", [pair.second]
+        for i, note in enumerate(self.notes):
+            yield f"notes[{i}].facts.columns", note.facts.get("columns", [])
+        for t, target in enumerate(self.targets):
+            yield f"targets[{t}].kept", target.kept
+            for i, kept in enumerate(target.path.kept if target.path else []):
+                yield f"targets[{t}].path.kept[{i}]", kept
+
+    def _check_choice(self, where: str, target: Target) -> None:
+        """Raise unless a target has what the choice of its estimator leaves."""
+        by = _CHOOSES_BY[self.estimator]
+        for name in ("cv", "criterion"):
+            if (getattr(target, name) is not None) != (name == by):
+                raise ValueError(f"{where}.{name} does not belong to a {self.estimator}")
+        if by is not None and (target.path is None or target.index is None):
+            raise ValueError(f"{where}.path or {where}.index is null")
+        if by is not None and target.path is not None and target.path.by_size:
+            raise ValueError(f"{where}.path.by_size does not belong to a {self.estimator}")
 
 
-def checksum(document: Any) -> str:
+def _lengths(part: _Part, names: str, expected: int, where: str = "") -> None:
+    """Raise unless some lists have the expected length."""
+    for name in names.split():
+        _length(f"{where}{name}", getattr(part, name), expected)
+
+
+def _length(where: str, values: list[Any], expected: int) -> None:
+    """Raise unless a list has the expected length."""
+    if len(values) != expected:
+        raise ValueError(f"{where} has {len(values)} entries instead of {expected}")
+
+
+def _ascending(where: str, columns: Columns) -> None:
+    """Raise unless the columns ascend."""
+    if any(i >= j for i, j in pairwise(columns)):
+        raise ValueError(f"{where} is not ascending")
+
+
+def parsed(document: Document) -> Model[Any]:
+    """The document as structs; a ValueError names the field that is not as it should be."""
+    settings = _SETTINGS.get(str(document.get("estimator")), _Settings)
+    return convert(document, Model[settings])  # type: ignore[valid-type]
+
+
+def checksum(document: Document) -> str:
     """SHA-256 of a document, whatever its layout as text, without its own checksum."""
     rest = {key: value for key, value in document.items() if key != "checksum"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -254,286 +396,17 @@ def check(value: Any, name: str) -> Document:
             "reads; update sparsestep."
         )
     try:
-        if schema != SCHEMA or isinstance(schema, bool):
-            raise _Wrong(f"its schema is {_shown(schema)}")
-        document = _checked(value)
-        if document["checksum"] != checksum(document):
-            raise _Wrong("its checksum does not fit its content")
-    except _Wrong as error:
+        if parsed(value).checksum != checksum(value):
+            raise ValueError("its checksum does not fit its content")
+    except ValueError as error:
         raise ModelFileError(f"{name} is damaged: {error}.") from None
-    return document
+    return value
 
 
 def sealed(document: Document) -> Document:
     """A document to be written, checked and with its checksum."""
     try:
-        _checked(document)
-    except _Wrong as error:
+        parsed(document)
+    except ValueError as error:
         raise ValueError(f"This model cannot be saved: {error}.") from None
     return {**document, "checksum": checksum(document)}
-
-
-def _checked(value: Any) -> Document:
-    """The value, if all its fields are as they should be."""
-    _conform(value, Document, "")
-    document = cast(Document, value)
-    _conform(document["settings"], _SETTINGS[document["estimator"]], "settings")
-    for i, note in enumerate(document["notes"]):
-        if note["kind"] not in NOTES:
-            raise _Wrong(f"notes[{i}].kind is {_shown(note['kind'])}")
-        _conform_fields(note["facts"], _facts(note["kind"]), f"notes[{i}].facts")
-    _check_lengths(document)
-    return document
-
-
-def _facts(kind: str) -> dict[str, Any]:
-    """The fields of a kind of note, and their types."""
-    return {name: hint for name, hint in get_type_hints(NOTES[kind]).items() if name != "kind"}
-
-
-# -- types -----------------------------------------------------------------------------------
-
-
-def _conform(value: Any, kind: Any, where: str) -> None:
-    """Raise unless the value is of the type; `where` is the place of the value in the document."""
-    origin = get_origin(kind)
-    if is_schema(kind):
-        _conform_fields(value, get_type_hints(kind), where)
-    elif origin is list:
-        if not isinstance(value, list):
-            raise _Wrong(f"{where} is {_shown(value)}, not a list")
-        (inner,) = get_args(kind)
-        # Nearly all of a document are numbers, for which no place need be spelled out.
-        if inner is float and all(type(item) is float and isfinite(item) for item in value):
-            return
-        for i, item in enumerate(value):
-            _conform(item, inner, f"{where}[{i}]")
-    elif origin is dict:
-        if not isinstance(value, dict):
-            raise _Wrong(f"{where} is {_shown(value)}, not an object")
-        _, inner = get_args(kind)
-        for key, item in value.items():
-            _conform(item, inner, f"{where}.{key}")
-    elif origin in (Union, UnionType):
-        _conform_one_of(value, get_args(kind), where)
-    elif kind is not Any and not _fits(value, kind):
-        raise _Wrong(f"{where} is {_shown(value)}, not {_called(kind)}")
-
-
-def _conform_fields(value: Any, fields: dict[str, Any], where: str) -> None:
-    """Raise unless the value is an object with exactly these fields."""
-    if not isinstance(value, dict):
-        raise _Wrong(f"{where} is {_shown(value)}, not an object")
-    for name in fields:
-        if name not in value:
-            raise _Wrong(f"it has no {_joined(where, name)}")
-    for name, item in value.items():
-        if name not in fields:
-            raise _Wrong(f"it has the unknown field {_joined(where, name)}")
-        _conform(item, fields[name], _joined(where, name))
-
-
-def _conform_one_of(value: Any, kinds: tuple[Any, ...], where: str) -> None:
-    """Raise unless the value is of one of the types."""
-    nested = [kind for kind in kinds if is_schema(kind) or get_origin(kind) is list]
-    if any(_fits(value, kind) for kind in kinds if kind not in nested):
-        return
-    # At most one type of each union holds other values, and its message names the place in them.
-    if nested and isinstance(value, list | dict):
-        _conform(value, nested[0], where)
-        return
-    names = " or ".join(_called(kind) for kind in kinds)
-    raise _Wrong(f"{where} is {_shown(value)}, not {names}")
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value that holds no others is of the type."""
-    if get_origin(kind) is Literal:
-        return isinstance(value, str) and value in get_args(kind)
-    if isinstance(value, bool):
-        return kind is bool
-    if kind is float:
-        return isinstance(value, int | float) and _finite(value)
-    if kind is int:
-        return isinstance(value, int) and abs(value) < 2**63
-    return isinstance(kind, type) and isinstance(value, kind)
-
-
-def _finite(value: float) -> bool:
-    """Whether a number is one of double precision."""
-    try:
-        return isfinite(float(value))
-    except OverflowError:
-        return False
-
-
-def _called(kind: Any) -> str:
-    """A type in words."""
-    if get_origin(kind) is Literal:
-        return " or ".join(repr(choice) for choice in get_args(kind))
-    if is_schema(kind):
-        return "an object"
-    names = {float: "a finite number", int: "a whole number", str: "text", bool: "true or false"}
-    return names.get(kind, "null" if kind is NoneType else "a list")
-
-
-def _shown(value: Any) -> str:
-    """A value in a message, cut where it is long."""
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _joined(where: str, name: str) -> str:
-    """The place of a field."""
-    return f"{where}.{name}" if where else name
-
-
-# -- what belongs together -------------------------------------------------------------------
-
-
-def _check_lengths(document: Document) -> None:
-    """Raise unless lists that belong together have the same length, and indices exist."""
-    question, data = document["question"], document["data"]
-    m, k = len(question["features"]), len(question["target"])
-    if not m or not k:
-        raise _Wrong("it has no features, or no target")
-    if not question["named"] and question["features"] != made_up_names(m):
-        raise _Wrong("question.named is false, but question.features has names")
-    _lengths("data", data, ("mean", "deviation", "effective_rows", "reach"), m)
-    _lengths("data", data, ("target_mean", "target_deviation"), k)
-    factor = document["settings"]["penalty_factor"]
-    if factor is not None:
-        _length("settings.penalty_factor", factor, m)
-    for i, pair in enumerate(data["collinear"]):
-        _columns(f"data.collinear[{i}]", [pair["first"], pair["second"]], m)
-    _columns("data.copies", data["copies"], m)
-    _columns("data.row_numbers", data["row_numbers"], m)
-    for i, note in enumerate(document["notes"]):
-        _columns(f"notes[{i}].facts.columns", note["facts"].get("columns", []), m)
-        if len({len(fact) for fact in note["facts"].values() if isinstance(fact, list)}) > 1:
-            raise _Wrong(f"notes[{i}].facts has lists of different lengths")
-        if not 0 <= note["facts"].get("target", 0) < k:
-            raise _Wrong(f"notes[{i}].facts.target is a target that is not there")
-    if (data["n_collinear"] or 0) < len(data["collinear"]):
-        raise _Wrong("data.n_collinear is less than the pairs in data.collinear")
-    if data["weight_sum"] <= 0 or data["rows"] < 1 or question["rows"] != data["rows"]:
-        raise _Wrong("its numbers of rows contradict each other")
-    _not_negative("data", data, ("deviation", "target_deviation", "effective_rows", "reach"))
-    if document["flat"] and k != 1:
-        raise _Wrong(f"it has {k} targets but a y of one dimension")
-    for i, group in enumerate(question["one_hot"]):
-        _check_group(f"question.one_hot[{i}]", group, question["features"])
-    _length("targets", document["targets"], k)
-    for t, target in enumerate(document["targets"]):
-        if target["name"] != question["target"][t]:
-            raise _Wrong(f"targets[{t}].name is not question.target[{t}]")
-        _check_target(f"targets[{t}]", target, document["estimator"], m)
-
-
-def _check_group(where: str, group: OneHot, features: list[str]) -> None:
-    """Raise unless each indicator is a feature and stands for a category."""
-    _distinct(f"{where}.categories", group["categories"])
-    if len(group["features"]) > len(group["categories"]):
-        raise _Wrong(f"{where} has {len(group['features'])} indicators")
-    for name in group["features"]:
-        if name not in features:
-            raise _Wrong(f"{where}.features has {_shown(name)}, which is no feature")
-
-
-def _check_target(where: str, target: Target, estimator: str, m: int) -> None:
-    """Raise unless the parts of a target's model fit together."""
-    _columns(f"{where}.kept", target["kept"], m)
-    _lengths(where, target, ("coef", "standard_error", "low", "high"), len(target["kept"]))
-    _not_negative(where, target, ("standard_error",))
-    for j, ends in enumerate(
-        zip(target["standard_error"], target["low"], target["high"], strict=True)
-    ):
-        if None in ends and ends != (None, None, None):
-            raise _Wrong(f"{where} has a part only of the interval of variable {j}")
-    if not 0 < target["level"] < 1:
-        raise _Wrong(f"{where}.level is {target['level']}")
-    path, cv, criterion = target["path"], target["cv"], target["criterion"]
-    belongs = {"path": path is None, "cv": cv is None, "criterion": criterion is None}
-    needs = {"SparseStepCV": ("path", "cv"), "SparseStepIC": ("path", "criterion")}
-    for name, is_null in belongs.items():
-        if is_null and name in needs.get(estimator, ()):
-            raise _Wrong(f"{where}.{name} is null")
-        if not is_null and name != "path" and name not in needs.get(estimator, ()):
-            raise _Wrong(f"{where}.{name} does not belong to a {estimator}")
-    if path is None:
-        if target["index"] is not None:
-            raise _Wrong(f"{where}.index is {target['index']} on no path")
-        return
-    _check_path(f"{where}.path", path, m)
-    n = len(path["alphas"])
-    index = target["index"]
-    if index is not None and not 0 <= index < n:
-        raise _Wrong(f"{where}.index is {index} on a path of {n} alphas")
-    if index is None and estimator != "SparseStep":
-        raise _Wrong(f"{where}.index is null")
-    if path["by_size"] and estimator != "SparseStep":
-        raise _Wrong(f"{where}.path.by_size does not belong to a {estimator}")
-    if criterion is not None:
-        _length(f"{where}.criterion.values", criterion["values"], n)
-    if cv is not None:
-        _lengths(f"{where}.cv", cv, ("mse", "mean", "se"), n)
-        _not_negative(f"{where}.cv", cv, ("mean", "se"))
-        if (cv["of_choice"] or 0.0) < 0:
-            raise _Wrong(f"{where}.cv.of_choice is negative")
-        for i, folds in enumerate(cv["mse"]):
-            _length(f"{where}.cv.mse[{i}]", folds, max(len(cv["mse"][0]), 1))
-        for name, alpha in (("alpha_min", cv["alpha_min"]), ("alpha_1se", cv["alpha_1se"])):
-            if alpha not in path["alphas"]:
-                raise _Wrong(f"{where}.cv.{name} is not on the path")
-
-
-def _check_path(where: str, path: PathTable, m: int) -> None:
-    """Raise unless the lists of a path have one entry for each alpha."""
-    n = len(path["alphas"])
-    if n == 0:
-        raise _Wrong(f"{where}.alphas is empty")
-    if any(a <= b for a, b in pairwise(path["alphas"])):
-        raise _Wrong(f"{where}.alphas do not fall")
-    _lengths(where, path, ("kept", "coefs", "intercepts", "n_nonzero", "rss"), n)
-    _not_negative(where, path, ("alphas",))
-    for i, (kept, coefs) in enumerate(zip(path["kept"], path["coefs"], strict=True)):
-        _columns(f"{where}.kept[{i}]", kept, m)
-        _length(f"{where}.coefs[{i}]", coefs, len(kept))
-        if path["n_nonzero"][i] != len(kept):
-            raise _Wrong(f"{where}.n_nonzero[{i}] is not the number of variables kept")
-
-
-def _lengths(
-    where: str, fields: Mapping[str, object], names: tuple[str, ...], expected: int
-) -> None:
-    """Raise unless the lists of some fields have the expected length."""
-    for name in names:
-        _length(f"{where}.{name}", cast("list[Any]", fields[name]), expected)
-
-
-def _length(where: str, values: list[Any], expected: int) -> None:
-    """Raise unless a list has the expected length."""
-    if len(values) != expected:
-        raise _Wrong(f"{where} has {len(values)} entries instead of {expected}")
-
-
-def _not_negative(where: str, fields: Mapping[str, object], names: tuple[str, ...]) -> None:
-    """Raise if a number of some fields is negative."""
-    for name in names:
-        for i, value in enumerate(cast("list[float | None]", fields[name])):
-            if (value or 0.0) < 0:
-                raise _Wrong(f"{where}.{name}[{i}] is negative")
-
-
-def _columns(where: str, indices: list[int], m: int) -> None:
-    """Raise unless the indices are columns in ascending order."""
-    if indices and not 0 <= indices[0] <= indices[-1] < m:
-        raise _Wrong(f"{where} names a column that is not there")
-    if any(i >= j for i, j in pairwise(indices)):
-        raise _Wrong(f"{where} is not ascending")
-
-
-def _distinct(where: str, names: list[str]) -> None:
-    """Raise if a name comes twice."""
-    if len(set(names)) < len(names):
-        raise _Wrong(f"{where} has a name twice")

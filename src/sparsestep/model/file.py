@@ -1,38 +1,41 @@
 """A fitted model as a JSON file: written completely or not at all, checked when read.
 
-The file is a `model_document.Document`; that module is the schema. `save_model` writes one,
-`read_document` reads it as data, and `load_model` gives the estimator back. Reading executes
-nothing: the file names one of three estimators and holds numbers and texts.
+The module `document` is the schema of the file. `save_model` writes one, `read_document` reads it
+as data, and `load_model` gives the estimator back. Reading executes nothing: the file names one of
+three estimators and holds numbers and texts.
 """
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from sparsestep.estimators.fitted import CVResult, Fitted, Splits, TargetModel
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import t_interval
-from sparsestep.inference.notes import NOTES, RowsDropped
+from sparsestep.inference.notes import RowsDropped
 from sparsestep.model.document import (
     FORMAT,
     SCHEMA,
     Choice,
+    CVTable,
     Data,
     Document,
     Kind,
+    Model,
     ModelFileError,
-    OneHot,
     PathTable,
     Target,
     check,
+    parsed,
     sealed,
 )
 from sparsestep.whole_file import whole_file
@@ -54,6 +57,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+OneHot = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
 LEVEL = 0.95
 
@@ -68,7 +72,7 @@ def save_model(
     target: str | Sequence[str] | None = None,
     source: str | None = None,
     weight: str | None = None,
-    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    one_hot: OneHot | None = None,
     rows_dropped: int = 0,
     dropped_by: Mapping[str, int] | None = None,
     seed: int | None = None,
@@ -144,46 +148,23 @@ def write_document(document: Document, path: str | os.PathLike[str]) -> None:
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def document_of(
-    estimator: Any,
-    *,
-    target: str | Sequence[str] | None = None,
-    source: str | None = None,
-    weight: str | None = None,
-    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
-    rows_dropped: int = 0,
-    dropped_by: Mapping[str, int] | None = None,
-    seed: int | None = None,
-    model_path: Path | None = None,
-) -> Document:
-    """The document of a fitted estimator; parameters as in `save_model`."""
+def document_of(estimator: Any, **about: Any) -> Document:
+    """The document of a fitted estimator; `about` are the other parameters of `save_model`."""
     # A model in hand means that scikit-learn is imported already.
     from sklearn.utils.validation import check_is_fitted
 
     kind = type(estimator).__name__
-    if (
-        kind not in get_args(Kind)
-        or type(estimator).__module__ != "sparsestep.estimators.estimators"
-    ):
+    ours = type(estimator).__module__ == "sparsestep.estimators.estimators"
+    if not ours or kind not in get_args(Kind):
         inside = model_within(estimator)
         advice = f"; give {inside}, the model in it." if inside else "."
         raise TypeError(f"Only models of sparsestep can be saved, not {kind}{advice}")
     check_is_fitted(estimator)
+    # Factors by name become a list in the order of the columns, which needs no names to load.
+    parameters = {**estimator.get_params(deep=False), "penalty_factor": estimator._factors()}
+    names, flat = estimator._names(), estimator._flat_y
     return fitted_document(
-        estimator._fitted,
-        cast(Kind, kind),
-        # Factors by name become a list in the order of the columns, which needs no names to load.
-        {**estimator.get_params(deep=False), "penalty_factor": estimator._factors()},
-        estimator._names(),
-        flat=estimator._flat_y,
-        target=target,
-        source=source,
-        weight=weight,
-        one_hot=one_hot,
-        rows_dropped=rows_dropped,
-        dropped_by=dropped_by,
-        seed=seed,
-        model_path=model_path,
+        estimator._fitted, cast(Kind, kind), parameters, names, flat=flat, **about
     )
 
 
@@ -197,7 +178,7 @@ def fitted_document(
     target: str | Sequence[str] | None = None,
     source: str | None = None,
     weight: str | None = None,
-    one_hot: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
+    one_hot: OneHot | None = None,
     rows_dropped: int = 0,
     dropped_by: Mapping[str, int] | None = None,
     seed: int | None = None,
@@ -214,38 +195,39 @@ def fitted_document(
     # Of splits only their number can be written down.
     splits = {} if table is None else {"cv": table.mse.shape[1]}
     settings = {name: _plain(value) for name, value in {**parameters, **splits}.items()}
-    document: Document = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "version": version("sparsestep"),
-        "estimator": kind,
-        "settings": settings,
-        "question": {
-            "source": source,
-            "target": targets,
-            "features": features,
-            "named": names is not None,
-            "weight": weight,
-            "one_hot": [
-                OneHot(column=column, categories=list(categories), features=list(indicators))
-                for column, (categories, indicators) in (one_hot or fitted.one_hot).items()
+    return sealed(
+        {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "version": version("sparsestep"),
+            "estimator": kind,
+            "settings": settings,
+            "question": {
+                "source": source,
+                "target": targets,
+                "features": features,
+                "named": names is not None,
+                "weight": weight,
+                "one_hot": [
+                    {"column": column, "categories": [*categories], "features": [*indicators]}
+                    for column, (categories, indicators) in (one_hot or fitted.one_hot).items()
+                ],
+                "rows": fingerprint.n_samples,
+                "rows_dropped": sum(note.rows for note in notes if isinstance(note, RowsDropped)),
+                "seed": seed,
+                "choice": _choice(kind, settings, table),
+            },
+            "data": _data(fingerprint),
+            "flat": flat,
+            "n_iter": fitted.n_iter,
+            "targets": [
+                _target(model, name, settings, model_path)
+                for model, name in zip(fitted.targets, targets, strict=True)
             ],
-            "rows": fingerprint.n_samples,
-            "rows_dropped": sum(note.rows for note in notes if isinstance(note, RowsDropped)),
-            "seed": seed,
-            "choice": _choice(kind, settings, table),
-        },
-        "data": _data(fingerprint),
-        "flat": flat,
-        "n_iter": fitted.n_iter,
-        "targets": [
-            _target(model, name, settings, model_path)
-            for model, name in zip(fitted.targets, targets, strict=True)
-        ],
-        "notes": [{"kind": note.kind, "facts": asdict(note)} for note in notes],
-        "checksum": "",
-    }
-    return sealed(document)
+            "notes": [{"kind": note.kind, "facts": asdict(note)} for note in notes],
+            "checksum": "",
+        }
+    )
 
 
 def _target_names(given: str | Sequence[str] | None, fitted: Fitted) -> list[str]:
@@ -274,78 +256,75 @@ def _plain(value: Any) -> Any:
     return ["inf" if np.isposinf(number) else float(number) for number in value]
 
 
-def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Choice:
+def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Document:
     """How alpha was chosen."""
-    choice = Choice(
-        by="alpha", folds=None, scheme=None, splitter=None, rule=None, criterion=None, size=None
-    )
+    chosen: dict[str, Any] = {"by": "alpha"}
     if cv is not None:
-        choice |= {"scheme": cv.splits.scheme, "splitter": cv.splits.splitter}
-        return {**choice, "by": "cv", "folds": settings["cv"], "rule": settings["rule"]}
-    if kind == "SparseStepIC":
-        return {**choice, "by": "criterion", "criterion": settings["criterion"]}
-    if settings["n_nonzero"] is not None:
-        return {**choice, "by": "size", "size": settings["n_nonzero"]}
-    return choice
+        chosen = {"by": "cv", "folds": settings["cv"], "rule": settings["rule"]}
+        chosen |= {"scheme": cv.splits.scheme, "splitter": cv.splits.splitter}
+    elif kind == "SparseStepIC":
+        chosen = {"by": "criterion", "criterion": settings["criterion"]}
+    elif settings["n_nonzero"] is not None:
+        chosen = {"by": "size", "size": settings["n_nonzero"]}
+    return {**dict.fromkeys(Choice.__struct_fields__), **chosen}
 
 
-def _data(fingerprint: Fingerprint) -> Data:
-    """The fingerprint as JSON data."""
+def _table(kind: type[Struct], record: Any, **other: Any) -> Document:
+    """The fields of a part of a document: `other`, or what a record calls the same."""
     return {
-        "rows": fingerprint.n_samples,
-        "weight_sum": fingerprint.weight_sum,
-        "mean": fingerprint.mean_x.tolist(),
-        "deviation": fingerprint.deviation_x.tolist(),
-        "target_mean": fingerprint.mean_y.tolist(),
-        "target_deviation": fingerprint.deviation_y.tolist(),
-        "effective_rows": _or_null(fingerprint.effective_rows),
-        "reach": _or_null(fingerprint.reach),
-        "copies": list(fingerprint.copies),
-        "n_collinear": fingerprint.n_collinear,
-        "collinear": [
+        name: other[name] if name in other else _or_null(getattr(record, name))
+        for name in kind.__struct_fields__
+    }
+
+
+def _or_null(value: Any) -> Any:
+    """A number, text or list of them as JSON data, null for NaN."""
+    if isinstance(value, np.ndarray):
+        return [_or_null(item) for item in value.tolist()]
+    if isinstance(value, tuple | list):
+        return [_or_null(item) for item in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _data(fingerprint: Fingerprint) -> Document:
+    """The fingerprint as JSON data."""
+    return _table(
+        Data,
+        fingerprint,
+        rows=fingerprint.n_samples,
+        mean=fingerprint.mean_x.tolist(),
+        deviation=fingerprint.deviation_x.tolist(),
+        target_mean=fingerprint.mean_y.tolist(),
+        target_deviation=fingerprint.deviation_y.tolist(),
+        collinear=[
             {"first": i, "second": j, "correlation": r} for i, j, r in fingerprint.collinear
         ],
-        "row_numbers": list(fingerprint.row_numbers),
-    }
+    )
 
 
 def _target(
     model: TargetModel, name: str, settings: dict[str, Any], model_path: Path | None
-) -> Target:
+) -> Document:
     """The model of one target as JSON data."""
     kept = np.flatnonzero(model.coef)
     low, high = t_interval(model.coef, model.standard_error, model.free, LEVEL)
-    path, cv = model.path or model_path, model.cv
-    return {
-        "name": name,
-        "alpha": model.alpha,
-        "index": None if path is None else _index(path, model),
-        "intercept": model.intercept,
-        "kept": kept.tolist(),
-        "coef": model.coef[kept].tolist(),
-        "standard_error": _or_null(model.standard_error[kept]),
-        "low": _or_null(low[kept]),
-        "high": _or_null(high[kept]),
-        "level": LEVEL,
-        "free": model.free,
-        "r2": _or_null([model.r2])[0],
-        "how": model.how,
-        "facts": dict(model.facts),
-        "path": None if path is None else _path_table(path),
-        "cv": None
-        if cv is None
-        else {
-            "mse": cv.mse.tolist(),
-            "mean": cv.mean.tolist(),
-            "se": _or_null(cv.se),
-            "alpha_min": cv.alpha_min,
-            "alpha_1se": cv.alpha_1se,
-            "of_choice": _or_null([cv.of_choice])[0],
-        },
-        "criterion": None
-        if model.criterion is None
-        else {"name": settings["criterion"], "values": model.criterion.tolist()},
-    }
+    path, cv, values = model.path or model_path, model.cv, model.criterion
+    criterion = {} if values is None else {"name": settings["criterion"], "values": values.tolist()}
+    return _table(
+        Target,
+        model,
+        name=name,
+        index=None if path is None else _index(path, model),
+        kept=kept.tolist(),
+        coef=model.coef[kept].tolist(),
+        standard_error=_or_null(model.standard_error[kept]),
+        low=_or_null(low[kept]),
+        high=_or_null(high[kept]),
+        level=LEVEL,
+        path=None if path is None else _path_table(path),
+        cv=None if cv is None else _table(CVTable, cv),
+        criterion=criterion or None,
+    )
 
 
 def _index(path: Path, model: TargetModel) -> int | None:
@@ -355,24 +334,11 @@ def _index(path: Path, model: TargetModel) -> int | None:
     return int(at[0]) if len(at) else None
 
 
-def _path_table(path: Path) -> PathTable:
+def _path_table(path: Path) -> Document:
     """A path as JSON data."""
     kept = [np.flatnonzero(column) for column in path.coefs.T]
-    return {
-        "alphas": path.alphas.tolist(),
-        "kept": [index.tolist() for index in kept],
-        "coefs": [column[index].tolist() for column, index in zip(path.coefs.T, kept, strict=True)],
-        "intercepts": path.intercepts.tolist(),
-        "n_nonzero": path.n_nonzero.tolist(),
-        "rss": path.rss.tolist(),
-        "missing_sizes": list(path.missing_sizes),
-        "by_size": path.by_size,
-    }
-
-
-def _or_null(values: Iterable[float]) -> list[float | None]:
-    """Numbers, null for NaN."""
-    return [None if np.isnan(value) else float(value) for value in values]
+    coefs = [column[index].tolist() for column, index in zip(path.coefs.T, kept, strict=True)]
+    return _table(PathTable, path, kept=[index.tolist() for index in kept], coefs=coefs)
 
 
 # -- reading ---------------------------------------------------------------------------------
@@ -388,7 +354,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     Returns
     -------
     Document
-        A dictionary as `model_document` describes it.
+        A dictionary as `sparsestep.model.document` describes it.
 
     Raises
     ------
@@ -461,11 +427,10 @@ def estimator_of(document: Document) -> "SparseStep | SparseStepCV | SparseStepI
     """The fitted estimator of a document."""
     from sparsestep.estimators import estimators
 
-    settings = dict(document["settings"])
+    settings, question = dict(document["settings"]), document["question"]
     if settings["penalty_factor"] is not None:
         settings["penalty_factor"] = [float(factor) for factor in settings["penalty_factor"]]
     model: Any = getattr(estimators, document["estimator"])(**settings)
-    question = document["question"]
     model._flat_y = document["flat"]
     model.n_features_in_ = len(question["features"])
     if question["named"]:
@@ -476,92 +441,91 @@ def estimator_of(document: Document) -> "SparseStep | SparseStepCV | SparseStepI
 
 def fitted_of(document: Document) -> Fitted:
     """The models of a document, in plain numbers."""
-    question, data = document["question"], document["data"]
-    m, names = len(question["features"]), tuple(question["features"]) if question["named"] else None
-    models = []
-    for target in document["targets"]:
-        cv, criterion, table = target["cv"], target["criterion"], target["path"]
-        path = None
-        # A path that was saved beside a model of one alpha is the document's, not the model's.
-        if table is not None and document["estimator"] != "SparseStep":
-            path = _path(table, m, names, float(data["weight_sum"]))
-        models.append(
-            TargetModel(
-                coef=_spread(target["kept"], target["coef"], m),
-                intercept=float(target["intercept"]),
-                alpha=float(target["alpha"]),
-                how=target["how"],
-                facts=dict(target["facts"]),
-                standard_error=_spread(target["kept"], target["standard_error"], m, fill=np.nan),
-                free=float(target["free"]),
-                r2=float(_numbers([target["r2"]])[0]),
-                path=path,
-                index=None if path is None else target["index"],
-                cv=None
-                if cv is None
-                else CVResult(
-                    _numbers(cv["mse"]),
-                    _numbers(cv["mean"]),
-                    _numbers(cv["se"]),
-                    float(cv["alpha_min"]),
-                    float(cv["alpha_1se"]),
-                    float(_numbers([cv["of_choice"]])[0]),
-                    Splits(str(question["choice"]["scheme"]), question["choice"]["splitter"]),
-                ),
-                criterion=None if criterion is None else _numbers(criterion["values"]),
-            )
-        )
+    model = parsed(document)
     return Fitted(
-        tuple(models),
-        tuple(question["target"]),
-        _fingerprint(data),
-        document["n_iter"],
-        document["settings"]["fit_intercept"],
-        tuple(NOTES[note["kind"]](**note["facts"]) for note in document["notes"]),
-        {
-            group["column"]: (group["categories"], group["features"])
-            for group in question["one_hot"]
-        },
+        tuple(_target_model(model, target) for target in model.targets),
+        tuple(model.question.target),
+        _fingerprint(model.data),
+        model.n_iter,
+        model.settings.fit_intercept,
+        tuple(table.note for table in model.notes),
+        {group.column: (group.categories, group.features) for group in model.question.one_hot},
+    )
+
+
+def _target_model(model: Model[Any], target: Target) -> TargetModel:
+    """The model of one target."""
+    m, path = len(model.question.features), None
+    # A path that was saved beside a model of one alpha is the document's, not the model's.
+    if target.path is not None and model.estimator != "SparseStep":
+        path = _path(target.path, model)
+    return TargetModel(
+        coef=_spread(target.kept, target.coef, m),
+        intercept=target.intercept,
+        alpha=target.alpha,
+        how=target.how,
+        facts=target.facts,
+        standard_error=_spread(target.kept, target.standard_error, m, fill=np.nan),
+        free=target.free,
+        r2=_or_nan(target.r2),
+        path=path,
+        index=None if path is None else target.index,
+        cv=None if target.cv is None else _cv_result(target.cv, model.question.choice),
+        criterion=None if target.criterion is None else _numbers(target.criterion.values),
+    )
+
+
+def _cv_result(cv: CVTable, choice: Choice) -> CVResult:
+    """Cross-validation errors back from JSON data."""
+    return CVResult(
+        mse=_numbers(cv.mse),
+        mean=_numbers(cv.mean),
+        se=_numbers(cv.se),
+        alpha_min=cv.alpha_min,
+        alpha_1se=cv.alpha_1se,
+        of_choice=_or_nan(cv.of_choice),
+        splits=Splits(str(choice.scheme), choice.splitter),
     )
 
 
 def _fingerprint(data: Data) -> Fingerprint:
     """The fingerprint back from JSON data."""
     return Fingerprint(
-        n_samples=data["rows"],
-        weight_sum=float(data["weight_sum"]),
-        mean_x=_numbers(data["mean"]),
-        deviation_x=_numbers(data["deviation"]),
-        mean_y=_numbers(data["target_mean"]),
-        deviation_y=_numbers(data["target_deviation"]),
-        effective_rows=_numbers(data["effective_rows"]),
-        reach=_numbers(data["reach"]),
-        copies=tuple(data["copies"]),
-        n_collinear=data["n_collinear"],
-        collinear=tuple(
-            (pair["first"], pair["second"], float(pair["correlation"]))
-            for pair in data["collinear"]
-        ),
-        row_numbers=tuple(data["row_numbers"]),
+        n_samples=data.rows,
+        weight_sum=data.weight_sum,
+        mean_x=_numbers(data.mean),
+        deviation_x=_numbers(data.deviation),
+        mean_y=_numbers(data.target_mean),
+        deviation_y=_numbers(data.target_deviation),
+        effective_rows=_numbers(data.effective_rows),
+        reach=_numbers(data.reach),
+        copies=tuple(data.copies),
+        n_collinear=data.n_collinear,
+        collinear=tuple((pair.first, pair.second, pair.correlation) for pair in data.collinear),
+        row_numbers=tuple(data.row_numbers),
     )
 
 
-def _path(table: PathTable, m: int, names: tuple[str, ...] | None, weight_sum: float) -> Path:
+def _path(table: PathTable, model: Model[Any]) -> Path:
     """The path back from JSON data."""
-    columns = [
-        _spread(kept, coefs, m) for kept, coefs in zip(table["kept"], table["coefs"], strict=True)
-    ]
+    names = model.question.features
+    models = zip(table.kept, table.coefs, strict=True)
     return Path(
-        alphas=_numbers(table["alphas"]),
-        coefs=np.array(columns).T,
-        intercepts=_numbers(table["intercepts"]),
-        n_nonzero=np.array(table["n_nonzero"], dtype=np.intp),
-        rss=_numbers(table["rss"]),
-        n_samples=weight_sum,
-        feature_names=names,
-        missing_sizes=tuple(table["missing_sizes"]),
-        by_size=table["by_size"],
+        alphas=_numbers(table.alphas),
+        coefs=np.array([_spread(kept, coefs, len(names)) for kept, coefs in models]).T,
+        intercepts=_numbers(table.intercepts),
+        n_nonzero=np.array(table.n_nonzero, dtype=np.intp),
+        rss=_numbers(table.rss),
+        n_samples=model.data.weight_sum,
+        feature_names=tuple(names) if model.question.named else None,
+        missing_sizes=tuple(table.missing_sizes),
+        by_size=table.by_size,
     )
+
+
+def _or_nan(value: float | None) -> float:
+    """A number, NaN for null."""
+    return np.nan if value is None else value
 
 
 def _numbers(values: Sequence[Any]) -> Array:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.inference.notes import FarRows
-from sparsestep.model.document import Document
+from sparsestep.model.document import Document, parsed
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import require_columns
 from sparsestep.sources.one_hot import Rows, encoded
@@ -50,45 +50,31 @@ class Predictions:
     ) -> None:
         self._rows, self._carried, self._missing_as_null = rows, list(carried), missing_as_null
         self.missing = 0
-        features = document["question"]["features"]
-        self._targets = document["targets"]
-        kept = sorted({j for target in self._targets for j in target["kept"]})
-        self._features = [features[j] for j in kept]
-        groups = {
-            indicator: group
-            for group in document["question"]["one_hot"]
-            for indicator in group["features"]
-        }
+        model = parsed(document)
+        kept = sorted({j for target in model.targets for j in target.kept})
+        self._features = [model.question.features[j] for j in kept]
+        groups = {name: group for group in model.question.one_hot for name in group.features}
+        self._column_of = {name: group.column for name, group in groups.items()}
         self._categories = {
-            groups[name]["column"]: groups[name]["categories"]
+            groups[name].column: groups[name].categories
             for name in self._features
             if name in groups
         }
-        self._column_of = {name: group["column"] for name, group in groups.items()}
         numbers = [name for name in self._features if name not in groups]
-        self._coef = np.zeros((len(kept), len(self._targets)))
-        for t, target in enumerate(self._targets):
-            self._coef[np.searchsorted(kept, target["kept"]), t] = target["coef"]
-        self._intercept = np.array([target["intercept"] for target in self._targets])
-        data = document["data"]
-        mean, deviation, reach = (
-            np.array(values, dtype=np.float64)[kept]
-            for values in (data["mean"], data["deviation"], data["reach"])
-        )
-        self._known = np.flatnonzero(~np.isnan(reach))
-        self.far = FarRows(
-            mean[self._known],
-            deviation[self._known],
-            reach[self._known],
-            [self._features[j] for j in self._known],
-        )
+        self._coef = np.zeros((len(kept), len(model.targets)))
+        for t, target in enumerate(model.targets):
+            self._coef[np.searchsorted(kept, target.kept), t] = target.coef
+        self._intercept = np.array([target.intercept for target in model.targets])
+        columns = [model.data.mean, model.data.deviation, model.data.reach]
+        mean, deviation, reach = np.array(columns, dtype=np.float64)[:, kept]
+        known = self._known = np.flatnonzero(~np.isnan(reach))
+        names = [self._features[j] for j in known]
+        self.far = FarRows(mean[known], deviation[known], reach[known], names)
         needed = [*numbers, *self._categories, *self._carried]
         require_columns(needed, rows.names, rows.where)
-        single = len(self._targets) == 1
-        self._outputs = [
-            "prediction" if single else f"prediction of {target['name']}"
-            for target in self._targets
-        ]
+        self._outputs = ["prediction"]
+        if len(model.targets) > 1:
+            self._outputs = [f"prediction of {target.name}" for target in model.targets]
         for name, count in Counter([*self._carried, *self._outputs]).items():
             if count > 1:
                 raise ValueError(f"The predictions would have two columns {name!r}; leave one out.")

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
-from sparsestep.model.document import Document, check
+from sparsestep.model.document import Document, check, parsed
 from sparsestep.model.file import document_of
 from sparsestep.report.contents import page_of
 from sparsestep.report.pictures import COLOURS
@@ -55,17 +56,18 @@ def render_report(
     >>> "1 of 3 candidate variables" in render_report(model, target="income")
     True
     """
-    document = _readable(_document(model, target, source))
+    document = _document(model, target, source)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            page = page_of(document)
+            page = page_of(_readable(parsed(document)), document["settings"])
     except ArithmeticError as error:
         raise ValueError(
             "There is no report on this model, because its numbers are beyond the range in which "
             "they can be drawn; rescale the columns or the target."
         ) from error
     environment = _environment()
-    gutter = max((a.explorer.picture.gutter for a in page.answers if a.explorer), default=0)
+    explorers = [answer["explorer"] for answer in page["answers"] if answer["explorer"]]
+    gutter = max((explorer["picture"]["gutter"] for explorer in explorers), default=0)
     style = environment.get_template("style.css").render(colours=COLOURS, gutter=gutter)
     script = (_FOLDER / "script.js").read_text(encoding="utf-8")
     return environment.get_template("page.html.j2").render(
@@ -140,6 +142,9 @@ def _readable(value: Any) -> Any:
         return [_readable(item) for item in value]
     if isinstance(value, dict):
         return {key: _readable(item) for key, item in value.items()}
+    if isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            setattr(value, name, _readable(getattr(value, name)))
     return value
 
 

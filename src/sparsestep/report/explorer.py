@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 
 from sparsestep.model.document import Target
 from sparsestep.report.numbers import decimals, number
-from sparsestep.report.pictures import CurvePicture, PathPicture
-from sparsestep.report.scales import AlphaAxis, SizeAxis
+from sparsestep.report.pictures import (
+    Axis,
+    Picture,
+    alpha_axis,
+    curve_picture,
+    path_picture,
+    size_axis,
+)
 
-__all__ = ["Explorer", "as_script_data"]
+__all__ = ["explorer_of"]
 
 Array = NDArray[np.float64]
 
@@ -23,112 +29,72 @@ _CV = "CV error"
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Stop:
-    """An alpha with a name, to which a button leads."""
+def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float) -> Picture:
+    """The pictures of a target that has a path, the table at the chosen alpha, the script's data.
 
-    kind: str
-    label: str
-    index: int
-    alpha: str
-    place: str
-    height: float | None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One row of the table beside the slider, with the ends of its bar."""
-
-    name: str
-    style: str
-    coef: str
-    start: str
-    length: str
-
-
-@dataclass(frozen=True)
-class Explorer:
-    """The path of one target as pictures, the table at the chosen alpha, and the script's data."""
-
-    picture: PathPicture
-    description: str
-    curve: CurvePicture | None
-    curve_title: str
-    curve_description: str
-    stops: list[Stop]
-    even: bool
-    last: int
-    chosen: int
-    readout: list[tuple[str, str, str]]
-    rows: list[Shown]
-    decimals: int
-    zero: str
-    n_ever: int
-    data: Markup
-
-    @classmethod
-    def of(cls, target: Target, names: Sequence[str], scale: Array, total: float) -> "Explorer":
-        """The explorer of a target that has a path; `scale` makes coefficients comparable."""
-        models = _Models.of(target, len(names), total)
-        chosen = models.chosen
-        effects = models.coefs * scale[:, np.newaxis]
-        order = _order(effects, chosen)
-        axis = SizeAxis(models.n_nonzero) if models.by_size else AlphaAxis(models.alphas)
-        picture = PathPicture.of(axis, effects, models.n_nonzero, names, order, chosen)
-        r2 = 1.0 - models.rss / total if total > 0 else np.full(len(models.alphas), np.nan)
-        r2[np.abs(r2) < _ROUNDING] = 0.0
-        name, values, spreads = _judged(target)
-        curve = None
-        if values is not None:
-            best = int(np.argmin(values))
-            bound = None
-            if spreads is not None and np.isfinite(spreads[best]):
-                bound = float(values[best] + spreads[best])
-            curve = CurvePicture.of(axis, values, spreads, bound)
-        stops = _stops(target, models, axis, curve)
-        rows = [
-            _shown(picture, names[j], j, models.coefs[j, chosen], effects[j, chosen])
-            for j in order
-            if effects[j, chosen] != 0
-        ]
-        which, distinct = _distinct(models.coefs[order])
-        data = {
-            "names": [names[j] for j in order],
-            "styles": [picture.styles.get(j, "other") for j in order],
-            "scale": _rounded(scale[order]),
-            "alphas": models.alphas.tolist(),
-            "x": [round(100 * float(share), 3) for share in axis.fractions],
-            "models": distinct,
-            "which": which,
-            "r2": _rounded(r2),
-            "judge": name,
-            "values": None if values is None else _rounded(values),
-            "spreads": None if spreads is None else _rounded(spreads),
-            "heights": None if curve is None else curve.heights,
-            "chosen": chosen,
-            "low": picture.scale.low,
-            "high": picture.scale.high,
-            "height": picture.height,
-        }
-        return cls(
-            picture=picture,
-            description=_described(models, [row.name for row in rows]),
-            curve=curve,
-            curve_title=_title(name, curve),
-            curve_description=" ".join(
-                f"{stop.label.capitalize()}: alpha {stop.alpha}." for stop in stops
-            ),
-            stops=stops,
-            even=_even(axis.fractions),
-            last=len(models.alphas) - 1,
-            chosen=chosen,
-            readout=_readout(models, r2, name, values, spreads),
-            rows=rows,
-            decimals=max((decimals(row.coef) for row in rows), default=0),
-            zero=picture.scale.share(0.0),
-            n_ever=len(order),
-            data=as_script_data(data),
-        )
+    `scale` makes coefficients comparable, `total` is the target's sum of squares.
+    """
+    models = _Models.of(target, len(names), total)
+    chosen = models.chosen
+    effects = models.coefs * scale[:, np.newaxis]
+    order = _order(effects, chosen)
+    axis = size_axis(models.n_nonzero) if models.by_size else alpha_axis(models.alphas)
+    picture = path_picture(axis, effects, models.n_nonzero, names, order, chosen)
+    r2 = 1.0 - models.rss / total if total > 0 else np.full(len(models.alphas), np.nan)
+    r2[np.abs(r2) < _ROUNDING] = 0.0
+    name, values, spreads = _judged(target)
+    curve = None
+    if values is not None:
+        best = int(np.argmin(values))
+        bound = None
+        if spreads is not None and np.isfinite(spreads[best]):
+            bound = float(values[best] + spreads[best])
+        curve = curve_picture(axis, values, spreads, bound)
+    stops = _stops(target, models, axis, curve)
+    rows = [
+        _row(picture, names[j], j, models.coefs[j, chosen], effects[j, chosen])
+        for j in order
+        if effects[j, chosen] != 0
+    ]
+    which, distinct = _distinct(models.coefs[order])
+    data = {
+        "names": [names[j] for j in order],
+        "styles": [picture["styles"].get(j, "other") for j in order],
+        "scale": _rounded(scale[order]),
+        "alphas": models.alphas.tolist(),
+        "x": [round(100 * float(share), 3) for share in axis.fractions],
+        "models": distinct,
+        "which": which,
+        "r2": _rounded(r2),
+        "judge": name,
+        "values": None if values is None else _rounded(values),
+        "spreads": None if spreads is None else _rounded(spreads),
+        "heights": None if curve is None else curve["heights"],
+        "chosen": chosen,
+        "low": picture["scale"].low,
+        "high": picture["scale"].high,
+        "height": picture["height"],
+    }
+    return {
+        "picture": picture,
+        "description": _described(models, [row["name"] for row in rows]),
+        "curve": curve,
+        "curve_title": _title(name, curve),
+        "curve_description": " ".join(
+            f"{stop['label'].capitalize()}: alpha {stop['alpha']}." for stop in stops
+        ),
+        "stops": stops,
+        # Evenly spaced alphas let the slider stand above their axis.
+        "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
+        "last": len(models.alphas) - 1,
+        "chosen": chosen,
+        "readout": _readout(models, r2, name, values, spreads),
+        "rows": rows,
+        "decimals": max((decimals(row["coef"]) for row in rows), default=0),
+        "zero": picture["scale"].share(0.0),
+        "n_ever": len(order),
+        "data": _as_script_data(data),
+    }
 
 
 @dataclass(frozen=True)
@@ -144,37 +110,33 @@ class _Models:
 
     @classmethod
     def of(cls, target: Target, m: int, total: float) -> "_Models":
-        path = target["path"]
+        path, chosen = target.path, target.index
         assert path is not None
-        alphas = np.array(path["alphas"], dtype=np.float64)
-        rss = np.array(path["rss"], dtype=np.float64)
+        alphas, rss = np.array(path.alphas), np.array(path.rss)
         coefs = np.zeros((m, len(alphas)))
-        for i, (kept, values) in enumerate(zip(path["kept"], path["coefs"], strict=True)):
+        for i, (kept, values) in enumerate(zip(path.kept, path.coefs, strict=True)):
             coefs[kept, i] = values
-        chosen = target["index"]
         if chosen is None:
             # An alpha that was given need not be one of the path's: it is put between them.
-            chosen = int(np.count_nonzero(alphas > target["alpha"]))
+            chosen = int(np.count_nonzero(alphas > target.alpha))
             own = np.zeros(m)
-            own[target["kept"]] = target["coef"]
-            alphas = np.insert(alphas, chosen, target["alpha"])
+            own[target.kept] = target.coef
+            alphas = np.insert(alphas, chosen, target.alpha)
             coefs = np.insert(coefs, chosen, own, axis=1)
-            left = np.nan if target["r2"] is None else (1.0 - target["r2"]) * total
-            rss = np.insert(rss, chosen, left)
+            rss = np.insert(rss, chosen, np.nan if target.r2 is None else (1 - target.r2) * total)
         n_nonzero = np.count_nonzero(coefs, axis=0)
         order = np.arange(len(alphas))
-        if path["by_size"]:
+        if path.by_size:
             # Of each size one model, and of that of the chosen model this one.
             other = (n_nonzero != n_nonzero[chosen]) | (order == chosen)
             order = order[other][np.unique(n_nonzero[other], return_index=True)[1]]
             chosen = int(np.flatnonzero(order == chosen)[0])
         return cls(
-            *(alphas[order], coefs[:, order], n_nonzero[order], rss[order], chosen),
-            path["by_size"],
+            *(alphas[order], coefs[:, order], n_nonzero[order], rss[order], chosen), path.by_size
         )
 
 
-def as_script_data(data: Any) -> Markup:
+def _as_script_data(data: Any) -> Markup:
     """JSON that no parser of HTML takes for anything else: without <, > and &."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
@@ -182,9 +144,14 @@ def as_script_data(data: Any) -> Markup:
     return Markup(text)
 
 
+def _six(value: float) -> float:
+    """Six digits are more than the page shows; the script has no more, so that both round alike."""
+    return float(f"{value:.6g}")
+
+
 def _rounded(values: Array) -> list[float | None]:
-    """Six digits are more than the page shows; null is JSON's NaN."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+    """Numbers for the script; null is JSON's NaN."""
+    return [_six(value) if np.isfinite(value) else None for value in values]
 
 
 def _order(effects: Array, chosen: int) -> list[int]:
@@ -213,26 +180,17 @@ def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
 
 def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
     """By what the models were compared: its name, its values, and their standard errors."""
-    if target["cv"] is not None:
-        values, spreads = (
-            np.array(target["cv"][part], dtype=np.float64) for part in ("mean", "se")
-        )
-        return _CV, values, spreads
-    if target["criterion"] is not None:
-        values = np.array(target["criterion"]["values"], dtype=np.float64)
-        return target["criterion"]["name"].upper(), values, None
+    if target.cv is not None:
+        return _CV, np.array(target.cv.mean), np.array(target.cv.se, dtype=np.float64)
+    if target.criterion is not None:
+        return target.criterion.name.upper(), np.array(target.criterion.values), None
     return "", None, None
 
 
-def _even(fractions: Array) -> bool:
-    """Whether the alphas are evenly spaced, so that a slider can stand above their axis."""
-    return bool(np.abs(fractions - np.linspace(0, 1, len(fractions))).max() < 0.01)
-
-
-def _title(name: str, curve: CurvePicture | None) -> str:
+def _title(name: str, curve: Picture | None) -> str:
     """The heading of the curve."""
     title = "Cross-validation error, mean squared" if name == _CV else f"{name} of each model"
-    return f"{title} (logarithmic)" if curve is not None and curve.logarithmic else title
+    return f"{title} (logarithmic)" if curve is not None and curve["logarithmic"] else title
 
 
 def _described(models: _Models, kept: Sequence[str]) -> str:
@@ -247,25 +205,23 @@ def _described(models: _Models, kept: Sequence[str]) -> str:
     )
 
 
-def _stops(
-    target: Target, models: _Models, axis: AlphaAxis, curve: CurvePicture | None
-) -> list[Stop]:
-    """The chosen alpha, and those of the two rules of cross-validation."""
+def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -> list[Picture]:
+    """Alphas with a name, to which buttons lead: the chosen one, and those of the two rules."""
     found = [("chosen", "chosen model", models.chosen)]
-    if target["cv"] is not None:
+    if target.cv is not None:
         alphas = models.alphas.tolist()
-        found.append(("min", "smallest error", alphas.index(target["cv"]["alpha_min"])))
-        if None not in target["cv"]["se"]:  # of a single split there is none
-            found.append(("1se", "one standard error", alphas.index(target["cv"]["alpha_1se"])))
+        found.append(("min", "smallest error", alphas.index(target.cv.alpha_min)))
+        if None not in target.cv.se:  # of a single split there is none
+            found.append(("1se", "one standard error", alphas.index(target.cv.alpha_1se)))
     return [
-        Stop(
-            kind,
-            label,
-            index,
-            number(float(models.alphas[index])),
-            axis.percent(index),
-            None if curve is None else curve.heights[index],
-        )
+        {
+            "kind": kind,
+            "label": label,
+            "index": index,
+            "alpha": number(float(models.alphas[index])),
+            "place": axis.percent(index),
+            "height": None if curve is None else curve["heights"][index],
+        }
         for kind, label, index in found
     ]
 
@@ -291,19 +247,14 @@ def _readout(
     return lines
 
 
-def _six(value: float) -> float:
-    """The number as the script has it, so that both round to the same text."""
-    return float(f"{value:.6g}")
-
-
-def _shown(picture: PathPicture, name: str, j: int, coef: float, effect: float) -> Shown:
-    """A row of the table."""
-    scale = picture.scale
-    ends = sorted(float(np.clip(v, scale.low, scale.high)) for v in (0.0, effect))
-    return Shown(
-        name,
-        picture.styles.get(j, "other"),
-        number(_six(coef)),
-        scale.share(ends[0]),
-        scale.width(ends[1] - ends[0]),
-    )
+def _row(picture: Picture, name: str, j: int, coef: float, effect: float) -> Picture:
+    """One row of the table beside the slider, with the ends of its bar."""
+    scale = picture["scale"]
+    low, high = sorted(float(np.clip(v, scale.low, scale.high)) for v in (0.0, effect))
+    return {
+        "name": name,
+        "style": picture["styles"].get(j, "other"),
+        "coef": number(_six(coef)),
+        "start": scale.share(low),
+        "length": scale.width(high - low),
+    }

@@ -3,6 +3,8 @@
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
+from sparsestep.display.axes import scientific
+
 __all__ = ["count", "decimals", "fixed", "number", "percent", "short", "sized_by"]
 
 MISSING = "\N{EN DASH}"
@@ -62,13 +64,12 @@ def percent(share: float | None) -> str:
 
 def short(value: float) -> str:
     """The mark of an axis: as few digits as the value has."""
+    text = f"{value:,.12g}"
     if value != 0 and not 1e-4 <= abs(value) < 1e6:
-        mantissa, power = f"{value:.6e}".split("e")
-        leading = f"{float(mantissa):.6g}".replace("-", MINUS)
-        raised = str(int(power)).translate(_SUPERSCRIPTS)
-        times = {"1": "", f"{MINUS}1": MINUS}.get(leading, f"{leading}{TIMES}")
-        return f"{times}10{raised}"
-    return f"{value:,.12g}".replace("-", MINUS)
+        digits, exponent = scientific(value)
+        times = TIMES if digits.strip("-") else ""
+        text = f"{digits}{times}10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return text.replace("-", MINUS)
 
 
 def _rounded_exponent(exact: Decimal, digits: int) -> int:

@@ -1,129 +1,240 @@
-"""The pictures of the report, as coordinates: the template draws them."""
+"""The pictures of the report as coordinates: the template draws them.
+
+They are our own SVG and not matplotlib's, so that they follow the width of the window, the theme of
+the page and its slider. Where alphas, ticks and names stand is that of the displays.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.display.labels import plain, spread
-from sparsestep.report.numbers import short
-from sparsestep.report.scales import (
-    WIDTH,
-    AlphaAxis,
-    Mark,
-    SizeAxis,
-    ValueAxis,
-    steps_path,
-    trimmed,
+from sparsestep.display.axes import (
+    log_ticks,
+    places,
+    plain,
+    round_ticks,
+    spaced,
+    spread,
+    step_corners,
+    without_zeros,
 )
+from sparsestep.report.numbers import short
 
-__all__ = ["COLOURS", "CurvePicture", "ForestPicture", "PathPicture"]
+__all__ = [
+    "COLOURS",
+    "Axis",
+    "ValueAxis",
+    "alpha_axis",
+    "curve_picture",
+    "forest_picture",
+    "path_picture",
+    "size_axis",
+    "svg_path",
+]
 
 Array = NDArray[np.float64]
+Picture = dict[str, Any]
 
-PATH_HEIGHT = 340.0
-CURVE_HEIGHT = 180.0
+# Pictures are this wide in their own units, and stretched to the page: strokes, dots and text keep
+# their size because they are not part of what is stretched.
+WIDTH = 1000.0
+PATH_HEIGHT = 340
+CURVE_HEIGHT = 180
 # As many colours as the style sheet has; a second round is dashed.
 COLOURS = 7
 MOST_NAMED = 12
 # More lines than these are a grey mass, and most of the file.
 MOST_LINES = 200
+_MOST_ALPHAS, _MOST_SIZES = 5, 12
+# Between two ticks of a logarithmic axis, as a part of its length.
+_APART = 0.15
 _LINE_OF_TEXT = 15.0
-# A path may end in nearly collinear columns with huge coefficients of both signs. Beyond so many
-# times the largest effect of the chosen model it is cut, or that model would be a flat line.
+# The picture of a path is cut at this multiple of the largest effect of the chosen model: it may
+# end in nearly collinear columns with huge coefficients, beside which that model is a flat line.
 _REACH = 2.0
+# The axis of a curve is logarithmic if its largest value exceeds the smallest by this factor.
 _MANY_TIMES = 5.0
 
 
-def _colour(rank: int) -> str:
-    """The style sheet's class of the variable of that importance."""
-    return f"c{rank % COLOURS}" + (" dashed" if rank // COLOURS % 2 else "")
+def _trimmed(value: float, decimals: int = 1) -> str:
+    """A coordinate in as few characters as it needs."""
+    text = f"{value:.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+# -- axes ------------------------------------------------------------------------------------
+
+
+class Mark(NamedTuple):
+    """A mark of an axis: its place, in pixels or as a percentage, and its text."""
+
+    place: str
+    text: str
 
 
 @dataclass(frozen=True)
-class PathLine:
-    """One variable's line: its name in a tooltip, and at the edge if it has a label."""
+class Axis:
+    """The axis along the models: its name, the fraction of the way of each model, and marks."""
 
-    name: str
-    d: str
-    style: str
+    title: str
+    fractions: Array
+    marks: list[Mark]
 
-
-@dataclass(frozen=True)
-class Label:
-    """A name at the right edge, and the height of the line's end that it belongs to."""
-
-    name: str
-    full: str
-    style: str
-    end: str
-    height: str
+    def percent(self, index: int) -> str:
+        """The place of one of the models."""
+        return f"{_trimmed(100 * float(self.fractions[index]), 3)}%"
 
 
-@dataclass(frozen=True)
-class PathPicture:
-    """Standardized effects along alpha or size."""
+def alpha_axis(alphas: Array) -> Axis:
+    """The logarithm of alpha, from the largest at the left; zero is one step beyond the least."""
+    step = 1.0 / max(int(np.count_nonzero(alphas)) - 1, 1)
+    place = places(alphas, gap=step, strip=0.0)
+    low = place.least if place.zero is not None else place.right
+    ticks = [] if np.isinf(low) else _few_log_ticks(low, place.left, _MOST_ALPHAS)[::-1]
+    ticks += [] if place.zero is None else [0.0]
+    at = place.fractions(np.array(ticks))
+    marks = [
+        Mark(f"{_trimmed(100 * share, 2)}%", short(value))
+        for share, value in zip(at, ticks, strict=True)
+    ]
+    return Axis("alpha", place.fractions(alphas), marks)
 
-    height: int
-    lines: list[PathLine]
-    labels: list[Label]
-    along: str
-    alphas: list[Mark]
-    effects: list[Mark]
-    counts: list[Mark]
-    zero: str
-    chosen: str
-    cut: str | None
-    n_left_out: int
-    gutter: int
-    scale: ValueAxis
-    styles: dict[int, str]
 
-    @classmethod
-    def of(
-        cls,
-        axis: AlphaAxis,
-        effects: Array,
-        n_nonzero: NDArray[np.intp],
-        names: Sequence[str],
-        order: Sequence[int],
-        chosen: int,
-    ) -> "PathPicture":
-        """The picture; `order` ranks the variables that are ever kept, the chosen ones first."""
-        scale, cut = _effect_scale(effects, chosen)
-        x, y = WIDTH * axis.fractions, scale.place(effects)
-        base = float(scale.place(0.0))
-        # Where no variable is chosen, those that enter first are of interest.
-        main = [j for j in order if effects[j, chosen] != 0] or list(order)
-        named = order if len(order) <= MOST_NAMED else main[:MOST_NAMED]
-        styles = {j: _colour(rank) for rank, j in enumerate(main[:MOST_NAMED])}
-        drawn = list(order[:MOST_LINES])
-        labels = _labels([(names[j], float(y[j, -1]), styles.get(j, "grey")) for j in named])
-        return cls(
-            height=int(PATH_HEIGHT),
-            lines=[
-                PathLine(
-                    names[j],
-                    steps_path(x, y[j], effects[j] != 0, base),
-                    styles.get(j, "other"),
-                )
-                # The last one drawn lies on top.
-                for j in reversed(drawn)
-            ],
-            labels=labels,
-            along=axis.title,
-            alphas=axis.marks(),
-            effects=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(6)],
-            counts=[] if isinstance(axis, SizeAxis) else _counts(axis, n_nonzero),
-            zero=trimmed(base),
-            chosen=axis.percent(chosen),
-            cut=cut,
-            n_left_out=len(order) - len(drawn),
-            gutter=34 + round(6.6 * max((len(label.name) for label in labels), default=0)),
-            scale=scale,
-            styles=styles,
-        )
+def size_axis(sizes: NDArray[np.intp]) -> Axis:
+    """Numbers of variables kept, in ascending order, for a path of sizes."""
+    axis = Axis("variables kept", (sizes - sizes[0]) / max(sizes[-1] - sizes[0], 1), [])
+    shown = range(0, len(sizes), -(-len(sizes) // _MOST_SIZES))
+    axis.marks.extend(Mark(axis.percent(i), str(sizes[i])) for i in shown)
+    return axis
+
+
+def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round values on a logarithmic axis: not more than `most`, and apart in narrow windows too."""
+    apart = _APART * (np.log(high) - np.log(low))
+
+    def fitting(ticks: Array) -> Array:
+        few = len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart)
+        return ticks if few else ticks[:0]
+
+    return log_ticks(low, high, fitting)
+
+
+class ValueAxis:
+    """Values from `low`, at the bottom of a picture so many pixels high, to `high`."""
+
+    def __init__(
+        self, low: float, high: float, height: float, *, logarithmic: bool = False
+    ) -> None:
+        if logarithmic:
+            low, high = float(np.log10(low)), float(np.log10(high))
+        if not high > low:
+            pad = 0.5 * abs(low) or 1.0
+            low, high = low - pad, high + pad
+        pad = 0.04 * (high - low)
+        self.low, self.high, self.height = low - pad, high + pad, height
+        self._logarithmic = logarithmic
+
+    def place(self, values: Array | float) -> Array:
+        """Pixels from the top."""
+        values = np.log10(values) if self._logarithmic else np.asarray(values)
+        return np.asarray(self.height * (self.high - values) / (self.high - self.low))
+
+    def share(self, value: float) -> str:
+        """The place as a percentage from the low end, for pictures that lie on their side."""
+        return self.width(value - self.low)
+
+    def width(self, length: float) -> str:
+        """The percentage that a difference of values takes."""
+        return f"{_trimmed(100 * length / (self.high - self.low), 2)}%"
+
+    def ticks(self, most: int) -> list[float]:
+        """Round values."""
+        if self._logarithmic:
+            return _few_log_ticks(10.0**self.low, 10.0**self.high, most)
+        return round_ticks(self.low, self.high, most)
+
+    def marks(self, most: int) -> list[Mark]:
+        """Round values, in pixels from the top."""
+        return [Mark(_trimmed(float(self.place(v))), short(v)) for v in self.ticks(most)]
+
+
+def svg_path(x: Array, y: Array) -> str:
+    """An SVG path from point to point, with gaps where y is NaN."""
+    parts: list[str] = []
+    last = ("", "")
+    for u, v in zip(x, y, strict=True):
+        here = (_trimmed(u), _trimmed(v))
+        if np.isnan(v):
+            last = ("", "")
+        elif last == ("", ""):
+            parts.append(f"M{here[0]} {here[1]}")
+            last = here
+        elif here != last:
+            # A stroke to the right that goes on is one.
+            if here[1] == last[1] and parts[-1][0] == "H":
+                parts.pop()
+            turned = "V" + here[1] if here[0] == last[0] else f"L{here[0]} {here[1]}"
+            parts.append("H" + here[0] if here[1] == last[1] else turned)
+            last = here
+    return "".join(parts)
+
+
+# -- pictures --------------------------------------------------------------------------------
+
+
+def path_picture(
+    axis: Axis,
+    effects: Array,
+    n_nonzero: NDArray[np.intp],
+    names: Sequence[str],
+    order: Sequence[int],
+    chosen: int,
+) -> Picture:
+    """Standardized effects; `order` ranks the variables that are ever kept, the chosen ones first.
+
+    Each line has its variable's name in a tooltip; some have it at the edge too.
+    """
+    scale, cut = _effect_scale(effects, chosen)
+    # Where no variable is chosen, those that enter first are of interest.
+    main = [j for j in order if effects[j, chosen] != 0] or list(order)
+    named = order if len(order) <= MOST_NAMED else main[:MOST_NAMED]
+    styles = {
+        j: f"c{rank % COLOURS}" + (" dashed" if rank // COLOURS % 2 else "")
+        for rank, j in enumerate(main[:MOST_NAMED])
+    }
+    x = WIDTH * axis.fractions
+    corners, heights = step_corners(x, (x[1:] + x[:-1]) / 2, effects)
+    heights = scale.place(without_zeros(heights))
+    ends = [float(scale.place(effects[j, -1])) for j in named]
+    labels = _labels([names[j] for j in named], ends, [styles.get(j, "grey") for j in named])
+    counts = [] if axis.title == "variables kept" else spaced(axis.fractions)
+    return {
+        "height": PATH_HEIGHT,
+        "lines": [
+            {
+                "name": names[j],
+                "d": svg_path(corners, heights[j]),
+                "style": styles.get(j, "other"),
+            }
+            # The last one drawn lies on top.
+            for j in reversed(order[:MOST_LINES])
+        ],
+        "labels": labels,
+        "axis": axis,
+        "values": scale.marks(6),
+        "counts": [Mark(axis.percent(i), str(n_nonzero[i])) for i in counts],
+        "zero": _trimmed(float(scale.place(0.0))),
+        "chosen": axis.percent(chosen),
+        "cut": cut,
+        "n_left_out": max(len(order) - MOST_LINES, 0),
+        "gutter": 34 + round(6.6 * max((len(label["name"]) for label in labels), default=0)),
+        "scale": scale,
+        "styles": styles,
+    }
 
 
 def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
@@ -137,105 +248,47 @@ def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
     return scale, f"from {short(float(f'{low:.3g}'))} to {short(float(f'{high:.3g}'))}"
 
 
-def _labels(wanted: Sequence[tuple[str, float, str]]) -> list[Label]:
-    """Names moved apart, beside the ends of their lines."""
-    if not wanted:
+def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Picture]:
+    """Names moved apart, and the heights of the ends of their lines."""
+    if not names:
         return []
-    ends = np.clip([end for _, end, _ in wanted], 0.0, PATH_HEIGHT)
-    heights = spread(ends, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
-    short = plain(name for name, _, _ in wanted)
+    at = np.clip(ends, 0.0, PATH_HEIGHT)
+    heights = spread(at, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
     return [
-        Label(text, name, style, trimmed(float(end)), trimmed(float(height)))
-        for text, (name, _, style), end, height in zip(short, wanted, ends, heights, strict=True)
+        {"name": name, "style": style, "end": _trimmed(end), "height": _trimmed(height)}
+        for name, style, end, height in zip(plain(names), styles, at, heights, strict=True)
     ]
 
 
-def _counts(axis: AlphaAxis, n_nonzero: NDArray[np.intp], most: int = 7) -> list[Mark]:
-    """How many variables are kept at a few alphas."""
-    places = np.linspace(0.0, 1.0, most)
-    shown = np.unique(np.abs(axis.fractions[:, np.newaxis] - places).argmin(axis=0))
-    return [Mark(axis.percent(int(i)), str(n_nonzero[i])) for i in shown]
+def curve_picture(axis: Axis, values: Array, errors: Array | None, bound: float | None) -> Picture:
+    """An error or a criterion; `errors` make a band around it, `bound` is a level to mark."""
+    reach = np.zeros_like(values) if errors is None else np.nan_to_num(errors)
+    low, high = values - reach, values + reach
+    # On a linear axis, errors that fall by orders of magnitude are flat where the choice is made.
+    logarithmic = bool(low.min() > 0 and high.max() > _MANY_TIMES * values.min())
+    ends = float(low.min()), float(high.max())
+    scale = ValueAxis(*ends, CURVE_HEIGHT, logarithmic=logarithmic)
+    x, y = WIDTH * axis.fractions, scale.place(values)
+    around = np.concatenate([scale.place(high), scale.place(low)[::-1]])
+    return {
+        "height": CURVE_HEIGHT,
+        "line": svg_path(x, y),
+        "band": svg_path(np.concatenate([x, x[::-1]]), around) + "Z" if reach.any() else "",
+        "bound": None if bound is None else _trimmed(float(scale.place(bound))),
+        "axis": axis,
+        "values": scale.marks(5),
+        "heights": [round(float(height), 1) for height in y],
+        "logarithmic": logarithmic,
+    }
 
 
-@dataclass(frozen=True)
-class CurvePicture:
-    """The cross-validation error, with its standard error, or a criterion along alpha."""
-
-    height: int
-    line: str
-    band: str
-    bound: str | None
-    along: str
-    alphas: list[Mark]
-    values: list[Mark]
-    heights: list[float]
-    logarithmic: bool
-
-    @classmethod
-    def of(
-        cls, axis: AlphaAxis, values: Array, errors: Array | None, bound: float | None
-    ) -> "CurvePicture":
-        """The curve; `errors` make a band around it, `bound` is a level to mark."""
-        reach = np.zeros_like(values) if errors is None else np.nan_to_num(errors)
-        low, high = values - reach, values + reach
-        # Errors that fall by orders of magnitude would leave a flat line where the choice is made.
-        logarithmic = bool(low.min() > 0 and high.max() > _MANY_TIMES * values.min())
-        scale = ValueAxis(
-            float(low.min()), float(high.max()), CURVE_HEIGHT, logarithmic=logarithmic
-        )
-        x, y = WIDTH * axis.fractions, scale.place(values)
-        band = ""
-        if reach.any():
-            band = _line([*x, *x[::-1]], [*scale.place(high), *scale.place(low)[::-1]]) + "Z"
-        return cls(
-            height=int(CURVE_HEIGHT),
-            line=_line(x, y),
-            band=band,
-            bound=None if bound is None else trimmed(float(scale.place(bound))),
-            along=axis.title,
-            alphas=axis.marks(),
-            values=[Mark(trimmed(float(scale.place(v))), text) for v, text in scale.marks(5)],
-            heights=[round(float(height), 1) for height in y],
-            logarithmic=logarithmic,
-        )
-
-
-def _line(x: Sequence[float] | Array, y: Sequence[float] | Array) -> str:
-    """Straight from point to point."""
-    return "M" + "L".join(f"{trimmed(u)} {trimmed(v)}" for u, v in zip(x, y, strict=True))
-
-
-@dataclass(frozen=True)
-class Interval:
-    """One row of the forest: the ends of an interval and its middle, as percentages."""
-
-    low: str | None
-    high: str | None
-    middle: str
-
-
-@dataclass(frozen=True)
-class ForestPicture:
-    """Standardized effects with their intervals, one row for each variable."""
-
-    rows: list[Interval]
-    marks: list[Mark]
-    zero: str
-
-    @classmethod
-    def of(cls, effects: Array, low: Array, high: Array) -> "ForestPicture":
-        """The rows, on one axis that includes zero; an end that is NaN is not drawn."""
-        ends = np.concatenate([effects, low, high, [0.0]])
-        scale = ValueAxis(float(np.nanmin(ends)), float(np.nanmax(ends)), 1.0)
-        return cls(
-            rows=[
-                Interval(
-                    scale.share(a) if np.isfinite(a) else None,
-                    scale.share(b) if np.isfinite(b) else None,
-                    scale.share(e),
-                )
-                for e, a, b in zip(effects, low, high, strict=True)
-            ],
-            marks=[Mark(scale.share(v), text) for v, text in scale.marks(4)],
-            zero=scale.share(0.0),
-        )
+def forest_picture(effects: Array, low: Array, high: Array) -> Picture:
+    """Effects with their intervals, on one axis that includes zero; an end of NaN is not drawn."""
+    ends = np.concatenate([effects, low, high, [0.0]])
+    scale = ValueAxis(float(np.nanmin(ends)), float(np.nanmax(ends)), 1.0)
+    rows = [
+        {"middle": scale.share(e), "ends": [scale.share(v) for v in (a, b) if np.isfinite(v)]}
+        for e, a, b in zip(effects, low, high, strict=True)
+    ]
+    marks = [Mark(scale.share(v), short(v)) for v in scale.ticks(4)]
+    return {"rows": rows, "marks": marks, "zero": scale.share(0.0)}

@@ -1,27 +1,62 @@
-"""What the displays ask of their input: one clear sentence for each kind of bad input."""
+"""What the displays have in common: their axes, and the checks of their input."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsestep.display.axes import plain
 from sparsestep.words import made_up_names, model_within
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
     "Array",
+    "Display",
     "finite",
     "fitted",
     "names_or_default",
     "nearest",
-    "not_negative",
+    "numbers_from",
     "one_row_each",
     "one_target",
-    "positive",
     "require_matplotlib",
 ]
 
 Array = NDArray[np.float64]
+
+
+class Display:
+    """A picture on one pair of axes."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def _begin(self, ax: Axes | None) -> Axes:
+        """The axes to draw on: those given, or in a new figure that makes room around them."""
+        require_matplotlib(f"{type(self).__name__}.plot")
+        import matplotlib.pyplot as plt
+
+        return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+    def _finish(self, ax: Axes) -> Self:
+        """Keep the axes, which leave room for their surroundings."""
+        from sparsestep.display.room import make_room
+
+        make_room(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _titled(self, title: str | None) -> Self:
+        """The name of one of several targets as title."""
+        if title is not None:
+            self.ax_.set_title(plain([title])[0], parse_math=False)
+        return self
 
 
 def require_matplotlib(caller: str) -> None:
@@ -38,13 +73,8 @@ def fitted(estimator: Any, attribute: str, advice: str) -> Any:
     """An attribute that fitting sets."""
     if not hasattr(estimator, attribute):
         inside = model_within(estimator)
-        if inside:
-            raise ValueError(
-                f"{type(estimator).__name__} has no {attribute}; give {inside}, the model in it."
-            )
-        raise ValueError(
-            f"{type(estimator).__name__} has no {attribute}: {advice} before drawing it."
-        )
+        remedy = f"; give {inside}, the model in it" if inside else f": {advice} before drawing it"
+        raise ValueError(f"{type(estimator).__name__} has no {attribute}{remedy}.")
     return getattr(estimator, attribute)
 
 
@@ -75,23 +105,16 @@ def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def positive(parameter: str, values: ArrayLike) -> Array:
-    """Positive numbers, at least one, in one dimension."""
+def numbers_from(
+    parameter: str, values: ArrayLike, *, above_zero: bool = False, size: int | None = None
+) -> Array:
+    """Numbers from zero on, or above it, in one dimension: so many, or at least one."""
     array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    array = finite(parameter, array, (array.size,))
-    if array.size == 0 or np.any(array <= 0):
-        raise ValueError(
-            f"{parameter} must be positive numbers, for the axis is logarithmic; got {values!r}."
-        )
-    return array
-
-
-def not_negative(parameter: str, values: ArrayLike) -> Array:
-    """Numbers from zero on, at least one, in one dimension."""
-    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    array = finite(parameter, array, (array.size,))
-    if array.size == 0 or np.any(array < 0):
-        raise ValueError(f"{parameter} must be numbers from 0 on, at least one; got {values!r}.")
+    array = finite(parameter, array, (array.size if size is None else size,))
+    if array.size == 0 or np.any(array <= 0 if above_zero else array < 0):
+        wanted = "positive numbers, for the axis is logarithmic"
+        wanted = wanted if above_zero else "numbers from 0 on, at least one"
+        raise ValueError(f"{parameter} must be {wanted}; got {values!r}.")
     return array
 
 

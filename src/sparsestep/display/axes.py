@@ -1,0 +1,244 @@
+"""Where alphas, ticks, steps and names stand in a picture: plain numbers, without matplotlib.
+
+Both the displays, which draw with matplotlib, and the report, which writes its own SVG, use these.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Places",
+    "at_digits",
+    "log_ticks",
+    "places",
+    "plain",
+    "round_ticks",
+    "scientific",
+    "spaced",
+    "spread",
+    "step_corners",
+    "without_zeros",
+]
+
+Array = NDArray[np.float64]
+
+# -- alphas on a logarithmic axis that falls to the right, zero apart at its end ---------------
+
+_HALF_DECADE = np.sqrt(10.0)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The ends of the axis, the least alpha above zero, and the strip that stands for zero."""
+
+    left: float
+    right: float
+    least: float
+    strip: tuple[float, float] | None = None
+
+    @property
+    def zero(self) -> float | None:
+        """Where the tick of alpha = 0 is: the middle of its strip."""
+        return None if self.strip is None else float(np.sqrt(self.strip[0] * self.strip[1]))
+
+    @property
+    def break_at(self) -> float | None:
+        """Where the axis is broken: the middle of the gap, if something stands on either side."""
+        if self.strip is None or not np.isfinite(self.least):
+            return None
+        return float(np.sqrt(self.least * self.strip[0]))
+
+    def at(self, alphas: Array) -> Array:
+        """The place of each alpha, as a number on the axis."""
+        return np.asarray(alphas if self.zero is None else np.where(alphas, alphas, self.zero))
+
+    def fractions(self, alphas: Array) -> Array:
+        """The place of each alpha, as a fraction of the way from left to right."""
+        left, right = np.log(self.left), np.log(self.right)
+        return np.asarray((left - np.log(self.at(alphas))) / (left - right))
+
+    def broken(self, x: Array, rows: Array, at_zero: Array, *, wide: bool) -> tuple[Array, Array]:
+        """Lines over x, continued after a gap by their value at zero: a point, or a wide stroke."""
+        if self.strip is None or self.zero is None or at_zero.shape[1] == 0:
+            return x, rows
+        beyond = [np.nan, *(self.strip if wide else [self.zero])]
+        ends = np.repeat(at_zero[:, -1:], len(beyond), axis=1)
+        ends[:, 0] = np.nan
+        return np.concatenate([x, beyond]), np.concatenate([rows, ends], axis=1)
+
+
+def places(alphas: Array, gap: float = 0.06, strip: float = 0.10) -> Places:
+    """Room for all alphas; a decade around them if those above zero are one point.
+
+    Zero has a strip beyond a gap, both in parts of the logarithmic stretch of the others.
+    """
+    above = alphas[alphas > 0]
+    if len(above) == 0:
+        ends = float(_HALF_DECADE), float(1.0 / _HALF_DECADE)
+        return Places(*ends, least=np.inf, strip=ends)
+    left, right = float(above.max()), float(above.min())
+    if left == right:
+        left, right = left * _HALF_DECADE, right / _HALF_DECADE
+    if len(above) == len(alphas):
+        return Places(left, right, least=right)
+    begin, end = (right * right**part / left**part for part in (gap, gap + strip))
+    return Places(left, end, least=right, strip=(begin, end))
+
+
+def spaced(at: Array, most: int = 7, apart: float = 0.06) -> list[int]:
+    """Indices of a few ascending fractions of an axis, evenly, none too near to the next."""
+    wanted = np.linspace(at[0], at[-1], most)
+    shown = np.unique(np.abs(at[:, np.newaxis] - wanted).argmin(axis=0))
+    # From right to left: the last stands beside the names, or at zero, and always stays.
+    kept = [int(shown[-1])]
+    for index in shown[-2::-1]:
+        if at[kept[-1]] - at[index] >= apart:
+            kept.append(int(index))
+    return kept[::-1]
+
+
+# -- ticks -----------------------------------------------------------------------------------
+
+# Digits of the ticks in a decade, the densest first.
+_DIGITS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
+# On axes of fewer decades, equally spaced numbers give more ticks than the digits of a decade.
+_SHORT = 0.7
+# On axes of this many decades or more, powers of ten are enough.
+_LONG = 3.0
+
+
+def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> list[float]:
+    """The densest ticks of which two or more fit; otherwise the most that do.
+
+    `fitting` is given ascending ticks, and returns those that fit: none if they are too many.
+    """
+    best: Array = np.array([])
+    for choice in _choices(low, high):
+        inside = (choice >= low * (1 - 1e-9)) & (choice <= high * (1 + 1e-9))
+        ticks = fitting(choice[inside])
+        if len(ticks) > len(best):
+            best = ticks
+            if len(best) > 1:
+                break
+    return [float(tick) for tick in best]
+
+
+def round_ticks(low: float, high: float, most: int) -> list[float]:
+    """The multiples of 1, 2 or 5 times a power of ten from low to high, about `most` of them."""
+    raw = (high - low) / most
+    power = 10.0 ** np.floor(np.log10(raw))
+    step = next(s * power for s in (1.0, 2.0, 5.0, 10.0) if s * power >= raw * (1 - 1e-12))
+    multiples = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    # Adding 0.0 makes a zero of minus zero.
+    return [float(f"{k * step:.12g}") + 0.0 for k in multiples]
+
+
+def _choices(low: float, high: float) -> Iterator[Array]:
+    """Sets of ticks around an interval, from many to few."""
+    decades = np.log10(high) - np.log10(low)
+    counts = range(8, 0, -1) if high > low else range(0)
+    equal = (np.array(round_ticks(low, high, count)) for count in counts)
+    if decades < _SHORT:
+        yield from equal
+    for digits in _DIGITS if decades < _LONG else [(1,)]:
+        yield at_digits(low, high, digits)
+    for stride in range(2, int(decades) + 1):
+        ticks = at_digits(low, high, (1,))
+        yield ticks[np.rint(np.log10(ticks)) % stride == 0]
+    if decades >= _SHORT:
+        yield from equal
+
+
+def at_digits(low: float, high: float, digits: Sequence[int] = _DIGITS[0]) -> Array:
+    """The digits times all powers of ten around an interval."""
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    # 10.0**k is not the double nearest to 1e-k for every k.
+    values = np.array([float(f"{d}e{k}") for k in range(first, last + 1) for d in digits])
+    return np.asarray(values[(values > 0) & np.isfinite(values)])
+
+
+def scientific(value: float) -> tuple[str, int]:
+    """The digits of a number, none for a 1, and its power of ten."""
+    digits, exponent = f"{value:.5e}".split("e")
+    digits = digits.rstrip("0").rstrip(".")
+    return digits.removesuffix("1") if digits in ("1", "-1") else digits, int(exponent)
+
+
+# -- lines of steps ----------------------------------------------------------------------------
+
+
+def step_corners(x: Array, between: Array, rows: Array) -> tuple[Array, Array]:
+    """Corners of steps that have the values of the rows at x, and jump between."""
+    return np.concatenate([x[:1], np.repeat(between, 2), x[-1:]]), np.repeat(rows, 2, axis=1)
+
+
+def without_zeros(rows: Array) -> Array:
+    """Lines cut where they are zero: only the corner before a rise and after a fall stays."""
+    nonzero = rows != 0
+    drawn = nonzero.copy()
+    drawn[:, 1:] |= nonzero[:, :-1]
+    drawn[:, :-1] |= nonzero[:, 1:]
+    return np.where(drawn, rows, np.nan)
+
+
+# -- names beside lines: short enough to read, and apart ---------------------------------------
+
+_LONGEST_NAME = 24
+# Letters of the common part of names that are shown before the part that differs.
+_COMMON = 3
+
+
+def plain(names: Iterable[object]) -> list[str]:
+    """Names on one line each, of bounded length, cut where they do not differ."""
+    texts = [" ".join(str(name).split()) for name in names]
+    shown = {text: _cut(text, len(text)) for text in texts}
+    groups = defaultdict(list)
+    for text, short in shown.items():
+        groups[short].append(text)
+    for alike in groups.values():
+        if len(alike) > 1:
+            # Of names in the order of the alphabet, the first and the last have least in common.
+            pairs = zip(min(alike), max(alike), strict=False)
+            start = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+            shown |= {text: _cut(text, start - _COMMON) for text in alike}
+    return [shown[text] for text in texts]
+
+
+def _cut(text: str, start: int) -> str:
+    """The beginning of a name and what comes from `start` on, or its end."""
+    if len(text) <= _LONGEST_NAME:
+        return text
+    half = (_LONGEST_NAME - 1) // 2
+    start = min(max(start, half), len(text) - half)
+    return f"{text[:half]}…{text[start : start + half]}" + "…" * (start + half < len(text))
+
+
+def spread(wanted: Array, gap: float, low: float, high: float) -> Array:
+    """Positions nearest to `wanted`, in their order, at least `gap` apart, from `low` to `high`.
+
+    With the wanted positions sorted and ``z_i = p_i - i * gap``, "at least gap apart" says that z
+    does not decrease, so the least squares answer is an isotonic regression, clipped to the ends.
+    """
+    order = np.argsort(wanted, kind="stable")
+    steps = gap * np.arange(len(wanted))
+    positions = np.empty(len(wanted))
+    positions[order] = np.clip(_isotonic(wanted[order] - steps), low, high - steps[-1]) + steps
+    return positions
+
+
+def _isotonic(values: Array) -> Array:
+    """Nearest sequence that does not decrease: ``z_i = max_{j<=i} min_{k>=i} mean(v_j .. v_k)``.
+
+    SciPy has it too, but importing scipy.optimize takes far longer than placing a dozen labels.
+    """
+    n = len(values)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    first, last = np.arange(n)[:, np.newaxis], np.arange(n)
+    length = last - first + 1
+    means = np.where(length > 0, (sums[1:] - sums[:-1, np.newaxis]) / np.maximum(length, 1), np.inf)
+    least = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(np.where(first <= last, least, -np.inf).max(axis=0))
