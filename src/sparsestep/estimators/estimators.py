@@ -28,22 +28,22 @@ from sparsestep.estimators.fitted import (
 )
 from sparsestep.estimators.path import Path, fit_path
 from sparsestep.estimators.validation import (
+    KINDS,
     alphas_wanted,
-    as_table,
-    clearer,
     interval_level,
+    is_pandas,
     one_alpha,
     other_columns,
     penalty_factors,
-    require_columns,
-    require_no_dates,
-    weights,
+    read_rows,
+    read_target,
+    require_finite,
     whole_number,
 )
 from sparsestep.inference.notes import FarRowsWarning
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.table import Table, unmasked
+from sparsestep.moments.table import Table
 from sparsestep.selection.selection import CRITERIA
 from sparsestep.selection.splitting import split_moments
 from sparsestep.solvers.collinearity import collinearity
@@ -156,12 +156,10 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
-        targets = target_names(y)
-        X, y, weight = self._validated(X, y, sample_weight)
-        moments = Moments.from_data(X, y, weight, feature_names=self._names())
-        moments = moments._labelled(targets)
+        table = self._table(X, y, sample_weight)
+        moments = Moments._of_table(table)._labelled(target_names(y))
         with _underflow_ignored():
-            self._show(self._chosen(moments, Table(X, y, weight, None)))
+            self._show(self._chosen(moments, table))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -248,29 +246,30 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if hasattr(self, "_fitted"):
             del self._fitted
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """X, y and weights checked, and the names of the columns noted."""
         self._forget()
-        table, names = as_table(X)
-        require_no_dates(table)
-        require_columns(y, "y")
-        try:
-            X, y = validate_data(
-                self,
-                table,
-                unmasked(y, "y"),
-                accept_sparse="csr",
-                dtype=(np.float64, np.float32),
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
-        except (TypeError, ValueError) as error:
-            raise clearer(error, table, y, names) from error
+        X, names = read_rows(X)
+        columns = X.columns if is_pandas(X) else names
+        X, y = validate_data(
+            self,
+            X,
+            read_target(y),
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
+            **KINDS,
+        )
+        require_finite(X, "X", columns)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._flat_y = y.ndim == 1
-        return X, y, weights(sample_weight, X)
+        table = Table(X, y, sample_weight, self._names())
+        if table.n_active < 2:
+            raise ValueError(
+                "Only one value of sample_weight is not zero; a fit needs at least 2 rows."
+            )
+        return table
 
     def _rows(self, X: Any) -> Any:
         """New rows checked against those of `fit`, columns of text encoded as there."""
@@ -279,18 +278,17 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             from sparsestep.sources.arrow import encoded_table
 
             X = encoded_table(X, texts, self._all_names())
-        table, names = as_table(X)
-        require_no_dates(table)
+        X, names = read_rows(X)
         fitted = getattr(self, "feature_names_in_", None)
-        kinds = {"accept_sparse": ("csr", "csc", "coo"), "dtype": (np.float64, np.float32)}
-        try:
-            if names is None or fitted is None:
-                return validate_data(self, table, reset=False, **kinds)
-            if names != list(fitted):
-                raise ValueError(other_columns(names, fitted))
-            return check_array(table, **kinds)
-        except (TypeError, ValueError) as error:
-            raise clearer(error, table, None, names) from error
+        columns = X.columns if is_pandas(X) else names
+        if names is None or fitted is None:
+            X = validate_data(self, X, reset=False, **KINDS)
+        elif names != list(fitted):
+            raise ValueError(other_columns(names, fitted))
+        else:
+            X = check_array(X, **KINDS)
+        require_finite(X, "X", columns)
+        return X
 
     def _adopt(self, moments: Moments) -> None:
         """Note what `_validated` would have noted of the rows."""
@@ -588,13 +586,12 @@ class SparseStepCV(_SparseStepBase):
         if is_dask(X):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
-        targets = target_names(y)
-        X, y, weight = self._validated(X, y, sample_weight)
-        splits = self._splits(X, y, groups)
-        whole, train, valid, scheme = split_moments(X, y, weight, splits, self._names())
-        whole = whole._labelled(targets)
+        table = self._table(X, y, sample_weight)
+        splits = self._splits(table.X, table.y[:, 0] if table.flat_y else table.y, groups)
+        whole, train, valid, scheme = split_moments(table, splits)
+        whole = whole._labelled(target_names(y))
         how = Splits(scheme, self._splitter())
-        self._cross_validate(whole, train, valid, how, Table(X, y, weight, None))
+        self._cross_validate(whole, train, valid, how, table)
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -840,9 +837,8 @@ def sparsestep_path(
         model._adopt(summed)
         moments = summed
     else:
-        X, y, weight = model._validated(X, y, sample_weight)
-        moments = Moments.from_data(X, y, weight, feature_names=model._names())
-        rows = Table(X, y, weight, None)
+        rows = model._table(X, y, sample_weight)
+        moments = Moments._of_table(rows)
     if not model._flat_y and np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."

@@ -126,11 +126,11 @@ def _summed(table: Table, ids: Index | None, count: int) -> list[Sums]:
     # Each fold's share of a block should itself be about a block.
     height *= min(count, STRIPES)
     for low in range(0, table.n, height):
-        X, y, w, here = (
-            part if part is None else part[low : low + height]
-            for part in (table.X, table.y, table.weight, ids)
-        )
-        here = here if w is None else np.where(w > 0, here, count)
+        part = slice(low, low + height)
+        X, y, here = table.X[part], table.y[part], ids[part]
+        w = None if table.weight is None else table.weight[part]
+        if w is not None:
+            here = np.where(w > 0, here, count)
         order = np.argsort(here, kind="stable")
         edges = np.searchsorted(here[order], np.arange(count + 1))
 
@@ -144,10 +144,10 @@ def _summed(table: Table, ids: Index | None, count: int) -> list[Sums]:
 
         side_by_side(add, np.flatnonzero(np.diff(edges)).tolist(), threads)
     for fold in np.flatnonzero(thin & (sizes > 0)):
-        X, y, w = zip(*blocks[fold], strict=True)
-        rows = (sp.vstack if sp.issparse(X[0]) else np.concatenate)(X)
-        weight = None if w[0] is None else np.concatenate(w)
-        totals[fold] = _thin_sums(table, (rows, np.concatenate(y), weight))
+        parts = list(zip(*blocks[fold], strict=True))
+        rows = (sp.vstack if sp.issparse(table.X) else np.concatenate)(parts[0])
+        weight = None if table.weight is None else np.concatenate(parts[2])
+        totals[fold] = _thin_sums(table, (rows, np.concatenate(parts[1]), weight))
     return totals
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
+from sparsestep.moments.table import Table
 from sparsestep.words import cross_validation
 
 __all__ = ["split_moments"]
@@ -16,7 +17,7 @@ Split = tuple[Index, Index]
 
 
 def split_moments(
-    X: Any, y: Array, weight: Array | None, splits: list[Any], names: list[str] | None
+    table: Table, splits: list[Any]
 ) -> tuple[Moments, list[Moments], list[Moments], str]:
     """Moments of all rows, of each training set and of each test set; the scheme in words.
 
@@ -24,30 +25,27 @@ def split_moments(
     a k-fold) are summed in one pass, and their training moments merged. Others are summed one by
     one.
     """
-    n = X.shape[0]
-    pairs = _row_numbers(splits, weight, n)
+    pairs = _row_numbers(splits, table.weight, table.n)
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None
     partitions: list[int] = []
     low = 0
     while low < len(pairs):
-        high = _partition_end(pairs, low, n)
-        if high is None:
+        fold_of_row = _partition(pairs, low, table.n)
+        if fold_of_row is None:
             for rows, into in zip(pairs[low], (train, valid), strict=True):
-                part = None if weight is None else weight[rows]
-                into.append(Moments.from_data(X[rows], y[rows], part, feature_names=names))
+                into.append(Moments._of_table(table.take(rows)))
             low += 1
         else:
-            tests = [test for _, test in pairs[low:high]]
-            folds = Moments.from_folds(X, y, tests, weight, feature_names=names)
+            folds = Moments._of_folds(table, fold_of_row)
             train += leave_one_out(folds)
             valid += folds
             whole = whole or Moments.merge(folds)
-            partitions.append(high - low)
-            low = high
+            partitions.append(len(folds))
+            low += len(folds)
     if whole is None:
-        whole = Moments.from_data(X, y, weight, feature_names=names)
+        whole = Moments._of_table(table)
     return whole, train, valid, _scheme(len(pairs), partitions)
 
 
@@ -111,19 +109,19 @@ def _index(rows: Any, k: int, what: str, n: int) -> Index:
     return np.where(index < 0, index + n, index)
 
 
-def _partition_end(splits: list[Split], low: int, n: int) -> int | None:
-    """Where the splits from `low` on have tested each row once, trained on the rest; or None."""
-    seen = np.zeros(n, dtype=bool)
-    for k in range(low, len(splits)):
-        rows, test = splits[k]
-        if len(rows) + len(test) != n or np.any(seen[test]):
+def _partition(splits: list[Split], low: int, n: int) -> Index | None:
+    """The fold of each row, if splits from `low` on test each row once and train on the rest."""
+    fold_of_row = np.full(n, -1, dtype=np.intp)
+    tested = 0
+    for k, (train, test) in enumerate(splits[low:]):
+        if len(train) + len(test) != n or np.any(fold_of_row[test] >= 0):
             return None
-        inside = np.zeros(n, dtype=bool)
-        inside[rows] = True
-        inside[test] = True
-        if not inside.all():
+        times = np.zeros(n, dtype=bool)
+        times[train] = times[test] = True
+        if not times.all():
             return None
-        seen[test] = True
-        if seen.all():
-            return k + 1 if k > low else None
+        fold_of_row[test] = k
+        tested += len(test)
+        if tested >= n:
+            return fold_of_row if k else None
     return None
