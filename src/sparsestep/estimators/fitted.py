@@ -30,7 +30,7 @@ from sparsestep.moments.table import Table
 from sparsestep.selection.grid import fit_size
 from sparsestep.selection.selection import least_criterion, validation_errors
 from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.fitting import Fits, Settings, fit_alphas
+from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine
 from sparsestep.words import cross_validation, quoted, variables
 
@@ -334,10 +334,11 @@ def by_validation(
     for k, fold in enumerate(valid):
         if fold.weight_sum <= 0:
             raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
-    grid = alphas_of(whole, alphas, settings)
+    problem = Problem.of(whole, settings)
+    grid = alphas_of(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
-    fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
+    fits, *partial_fits = fit_alphas([problem, *train], grid, settings)
     found = _Found(whole, settings, rows)
     for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
         path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)

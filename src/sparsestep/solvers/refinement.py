@@ -24,8 +24,7 @@ from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.penalty import weights
 from sparsestep.solvers.collinearity import Collinearity, collinearity
-from sparsestep.solvers.equations import Units
-from sparsestep.solvers.fitting import Settings
+from sparsestep.solvers.equations import Settings, units
 
 __all__ = ["refine", "refine_path"]
 
@@ -179,18 +178,16 @@ def _is_least_squares(
             return False
     if settings.polish is not None or alpha == 0:
         return True
-    units = Units.of(
-        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
-    )
-    scale = units.scale_x[known.inside] / units.scale_y
+    scale_x, scale_y, _, _ = units(moments, settings)
+    scale = scale_x[known.inside] / scale_y
     b = coef[known.inside] * scale
-    factor = np.ones_like(coef) if settings.penalty_factor is None else settings.penalty_factor
+    factor = settings.factors(len(coef))
     with np.errstate(over="ignore"):
-        alphas = alpha / units.scale_y**2 * factor[known.inside]
+        alphas = alpha / scale_y**2 * factor[known.inside]
         d = alphas * weights(b, float(settings.schedule.gammas()[-1]))
     if known.rcond == 0:
         return not d.any()
-    of_x = units.scale_x[known.inside]
+    of_x = scale_x[known.inside]
     moved = known.solve(of_x * d * b) * of_x
     return bool(np.all(np.abs(moved) <= _VISIBLE * np.abs(b)))
 
@@ -370,10 +367,7 @@ def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[A
     """Of all least-squares solutions the one of least norm, in the units of the equations."""
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
-    units = Units.of(
-        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
-    )
-    scale = units.scale_x[rows.known.inside] / rows.unit_x
+    scale = units(moments, settings)[0][rows.known.inside] / rows.unit_x
     mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
     Z = (X - rows.centre) / scale * root[:, np.newaxis]
     b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
