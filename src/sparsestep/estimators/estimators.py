@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -587,8 +587,7 @@ class SparseStepCV(_SparseStepBase):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         table = self._table(X, y, sample_weight)
-        splits = self._splits(table.X, table.y[:, 0] if table.flat_y else table.y, groups)
-        whole, train, valid, scheme = split_moments(table, splits)
+        whole, train, valid, scheme = split_moments(table, self._splits(table, groups))
         whole = whole._labelled(target_names(y))
         how = Splits(scheme, self._splitter())
         self._cross_validate(whole, train, valid, how, table)
@@ -624,23 +623,23 @@ class SparseStepCV(_SparseStepBase):
             )
         return int(self.cv)
 
-    def _splits(self, X: Any, y: Any, groups: Any) -> list[Any]:
-        """The splits of `cv`; given ones as they are."""
-        if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
+    def _splits(self, table: Table, groups: Any) -> list[Any] | int:
+        """The splits of `cv`: given ones as they are, and the number of contiguous folds."""
+        if isinstance(self.cv, Integral) and self.cv > table.n:
             raise ValueError(
-                f"cv={self.cv} folds need as many rows; there are {X.shape[0]}: lower cv."
+                f"cv={self.cv} folds need as many rows; there are {table.n}: lower cv."
             )
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
             return list(self.cv)
-        try:
-            return list(check_cv(self.cv).split(X, y, groups))
-        except ValueError as error:
-            if groups is None and "groups" in str(error):
-                raise ValueError(
-                    f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
-                    "a group by fit(X, y, groups=...)."
-                ) from error
-            raise
+        splitter = check_cv(self.cv)
+        if type(splitter) is KFold and not splitter.shuffle and splitter.n_splits <= table.n:
+            return int(splitter.n_splits)
+        if groups is None and _wants_groups(splitter):
+            raise ValueError(
+                f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
+                "a group by fit(X, y, groups=...)."
+            )
+        return list(splitter.split(table.X, table.target, groups))
 
     def _splitter(self) -> str | None:
         """What makes the splits, if not the order of the rows alone."""
@@ -674,6 +673,12 @@ class SparseStepCV(_SparseStepBase):
         """Print a line if `verbose`."""
         if self.verbose:
             print(f"[SparseStepCV] {message}")
+
+
+def _wants_groups(splitter: Any) -> bool:
+    """Whether a splitter of scikit-learn asks for the groups of the rows."""
+    routing = getattr(splitter, "get_metadata_routing", None)
+    return routing is not None and routing().split.requests.get("groups") is True
 
 
 def _now_and_then(say: Callable[[str], None]) -> Callable[[int, int], None]:

@@ -482,8 +482,8 @@ class Moments:
             )
         B = coef[:, None] if coef.ndim == 1 else coef
         if sums.pieces is None:
-            value = sums.yty - 2.0 * np.einsum("ij,ij->j", *np.broadcast_arrays(B, sums.xty))
-            value = np.maximum(value + np.einsum("ij,ij->j", B, sums.gram @ B), 0.0)
+            with_y = np.sum(B * sums.xty, axis=0)
+            value = np.maximum(sums.yty - 2.0 * with_y + np.sum(B * (sums.gram @ B), axis=0), 0.0)
         else:
             value = np.zeros(max(B.shape[1], k))
             used = np.flatnonzero(B.any(axis=1))

@@ -60,12 +60,16 @@ class Table:
         if self.n and not self.n_active and not zero_weights_ok:
             raise ValueError("All values of sample_weight are zero, so there are no rows.")
 
+    @property
+    def target(self) -> NDArray[Any]:
+        """The target in as many dimensions as it was given in."""
+        return self.y[:, 0] if self.flat_y else self.y
+
     def take(self, rows: Any) -> "Table":
         """Some of the rows."""
-        y = self.y[:, 0] if self.flat_y else self.y
         return Table(
             self.X[rows],
-            y[rows],
+            self.target[rows],
             None if self.weight is None else self.weight[rows],
             self.names,
             zero_weights_ok=True,

@@ -17,36 +17,50 @@ Split = tuple[Index, Index]
 
 
 def split_moments(
-    table: Table, splits: list[Any]
+    table: Table, splits: list[Any] | int
 ) -> tuple[Moments, list[Moments], list[Moments], str]:
     """Moments of all rows, of each training set and of each test set; the scheme in words.
 
-    Splits that follow each other and whose test sets are a partition of the rows (one repetition of
-    a k-fold) are summed in one pass, and their training moments merged. Others are summed one by
-    one.
+    A number means contiguous folds. Splits that follow each other and whose test sets are a
+    partition of the rows (one repetition of a k-fold) are summed in one pass, and their training
+    moments merged. Others are summed one by one.
     """
-    pairs = _row_numbers(splits, table.weight, table.n)
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None
     partitions: list[int] = []
-    low = 0
-    while low < len(pairs):
-        fold_of_row = _partition(pairs, low, table.n)
-        if fold_of_row is None:
-            for rows, into in zip(pairs[low], (train, valid), strict=True):
-                into.append(Moments._of_table(table.take(rows)))
-            low += 1
+    pairs = [] if isinstance(splits, int) else _row_numbers(splits, table.weight, table.n)
+    n_splits = splits if isinstance(splits, int) else len(splits)
+    while len(valid) < n_splits:
+        if isinstance(splits, int):
+            # The first folds have a row more than the others, as those of scikit-learn.
+            sizes = np.full(splits, table.n // splits)
+            sizes[: table.n % splits] += 1
+            fold_of_row: Index | None = np.repeat(np.arange(splits), sizes)
         else:
-            folds = Moments._of_folds(table, fold_of_row)
-            train += leave_one_out(folds)
-            valid += folds
-            whole = whole or Moments.merge(folds)
-            partitions.append(len(folds))
-            low += len(folds)
+            fold_of_row = _partition(pairs, len(valid), table.n)
+        if fold_of_row is None:
+            for rows, into in zip(pairs[len(valid)], (train, valid), strict=True):
+                into.append(Moments._of_table(table.take(rows)))
+            continue
+        folds = Moments._of_folds(table, fold_of_row)
+        for k, fold in enumerate(folds):
+            if fold.weight_sum <= 0:
+                raise _no_rows(len(valid) + k, "test")
+        train += leave_one_out(folds)
+        valid += folds
+        whole = whole or Moments.merge(folds)
+        partitions.append(len(folds))
     if whole is None:
         whole = Moments._of_table(table)
-    return whole, train, valid, _scheme(len(pairs), partitions)
+    return whole, train, valid, _scheme(n_splits, partitions)
+
+
+def _no_rows(split: int, what: str) -> ValueError:
+    """The error for a split without rows to train or to test on."""
+    return ValueError(
+        f"Split {split} of cv has no {what} rows of positive weight; use other splits."
+    )
 
 
 def _scheme(n_splits: int, partitions: list[int]) -> str:
@@ -73,9 +87,7 @@ def _row_numbers(splits: list[Any], weight: Array | None, n: int) -> list[Split]
         pairs.append((_index(train, k, "training", n), _index(test, k, "test", n)))
         for index, what in zip(pairs[-1], ("training", "test"), strict=True):
             if not index.size or (weight is not None and not weight[index].any()):
-                raise ValueError(
-                    f"Split {k} of cv has no {what} rows of positive weight; use other splits."
-                )
+                raise _no_rows(k, what)
     return pairs
 
 
