@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.table import BLOCK_BYTES, Table
+from sparsestep.moments.table import Table
 from sparsestep.solvers.equations import copies_among_rows, later_copies
 
 __all__ = ["COLLINEAR", "Fingerprint", "zero_one"]
@@ -23,6 +23,8 @@ COLLINEAR = 0.95
 _MOST_PAIRS = 20
 # Rows of the correlation matrix that are looked at together.
 _BLOCK = 512
+# Numbers of the rows that are looked at together: they stay in the cache.
+_BLOCK_ELEMENTS = 1 << 15
 # Multiplications that a search among the rows of thin moments may take: seconds.
 _MOST_WORK = 2e10
 # Relative rounding of sums.
@@ -154,12 +156,13 @@ def _standardized(
     if table is None:
         yield (moments.rows[0][:, columns] / deviation).T, None
         return
-    step = max(BLOCK_BYTES // (8 * max(len(columns), 1)), 1)
+    step = max(_BLOCK_ELEMENTS // max(len(columns), 1), 1)
     for a in range(0, table.n, step):
         X, _, w = table.block(a, a + step)
         if X.shape[0]:
             z = X[:, columns].toarray().T if sp.issparse(X) else X.T[columns]
-            z = z - mean[:, np.newaxis]
+            z = z.astype(np.float64, copy=False)
+            z -= mean[:, np.newaxis]
             z /= deviation[:, np.newaxis]
             yield z, w
 

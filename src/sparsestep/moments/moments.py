@@ -642,7 +642,7 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
         grams = [[after[0]], *inner, [before[-1]]]
 
     def training(k: int) -> Moments:
-        runs = require_same_folds([each.runs for each in others[k]])
+        runs = require_same_folds([each.runs for each in others[k] if each.runs])
         # Of the sums from the left all but the first fold's own matrix are used only here.
         return Moments._make(merge(others[k], runs, grams=grams[k], into_first=k > 1))
 

@@ -278,9 +278,9 @@ def merge(
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         (mean, low), U = _between(parts)
         u, v = U[:, :m], U[:, m:]
-        xty = sum((part.xty for part in parts), u.T @ v)
-        yty = sum((part.yty for part in parts), np.einsum("ij,ij->j", v, v))
-        diag = sum((part.diag for part in parts), np.einsum("ij,ij->j", u, u))
+        xty = np.add.reduce([part.xty for part in parts]) + u.T @ v
+        yty = np.add.reduce([part.yty for part in parts]) + np.einsum("ij,ij->j", v, v)
+        diag = np.add.reduce([part.diag for part in parts]) + np.einsum("ij,ij->j", u, u)
         _require_range(diag, yty, xty, first.names, u, v)
     xtx: Array | None = None
     pieces: tuple[Rows, ...] | None = None
