@@ -12,7 +12,7 @@ factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refi
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,9 +72,10 @@ def refine(
     found = (*start, 1.0)
     if known.rcond > _HOPELESS:
         if size > _BLOCK:
-            found = _in_doubles(rows, *start)
+            found = _by_sums(rows, *start, doubles=True)
         if not found[2] <= _GOOD:
-            found = _by_sums(rows, *(found[:2] if found[2] < known.error else start))
+            better = found[:2] if found[2] < known.error else start
+            found = _by_sums(rows, *better, doubles=False)
     if not found[2] <= _GOOD and size <= _LARGEST:
         found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
     if not found[2] < known.error * (1.0 + known.offset):
@@ -119,7 +120,7 @@ def refine_path(
     # A correction must be less than half the one before, the first no more than the error expected.
     before = np.where(poor, 2 * expected, 0.0)
     for _ in range(_MOST_ROUNDS):
-        G, g0, rss = _all_residuals(rows, B, a)
+        G, g0, rss = rows.gradients(B, a)
         left = np.flatnonzero(before > _GOOD)
         if not len(left):
             break
@@ -139,21 +140,6 @@ def refine_path(
     coefs = coefs.copy()
     coefs[:, ever.inside] = B / unit
     return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
-
-
-def _all_residuals(rows: "_Rows", B: Array, a: Array) -> tuple[Array, Array, Array]:
-    """``(X - c)'W r``, ``1'W r`` and ``r'W r`` for the coefficients in each row of B."""
-    G, g0, rss = np.zeros_like(B), np.zeros_like(a), np.zeros_like(a)
-    mean = a + B @ rows.centre
-    for low, high in rows.blocks(_LARGE_BLOCK):
-        X, y, w = rows.block(low, high)
-        X -= rows.centre
-        r = y - mean[:, np.newaxis] - B @ X.T
-        weighted = r if w is None else r * w
-        rss += np.einsum("ij,ij->i", r, weighted)
-        G += weighted @ X
-        g0 += weighted.sum(axis=1)
-    return G, g0, rss
 
 
 def _is_least_squares(
@@ -228,10 +214,11 @@ class _Rows:
             return 0.0
         return g0 / self.weight_sum - float(self.centre @ change)
 
-    def blocks(self, size: int) -> list[tuple[int, int]]:
-        """Ranges of rows with about so many numbers each."""
+    def blocks(self, size: int) -> Iterator[tuple[Array, Array, Array | None]]:
+        """Blocks of rows with about so many numbers each."""
         step = max(size // max(len(self.centre), 1), 1)
-        return [(a, min(a + step, self.table.n)) for a in range(0, self.table.n, step)]
+        for a in range(0, self.table.n, step):
+            yield self.block(a, a + step)
 
     def block(self, a: int, b: int) -> tuple[Array, Array, Array | None]:
         """Rows a to b of the kept columns, of the target, and the weights."""
@@ -243,6 +230,29 @@ class _Rows:
             np.asarray(y[:, self.target], dtype=np.float64) / self.unit_y,
             w,
         )
+
+    def gradients(self, B: Array, a: Array) -> tuple[Array, Array, Array]:
+        """``(X - c)'W r``, ``1'W r`` and ``r'W r`` in doubles, for coefficients in rows of B."""
+        G, g0, rss = np.zeros_like(B), np.zeros_like(a), np.zeros_like(a)
+        mean = np.array(
+            [math.fsum([each, *(self.centre * b)]) for each, b in zip(a, B, strict=True)]
+        )
+        for X, y, w in self.blocks(_LARGE_BLOCK):
+            X -= self.centre
+            r = y - mean[:, np.newaxis] - B @ X.T
+            weighted = r if w is None else r * w
+            rss += np.einsum("ij,ij->i", r, weighted)
+            G += weighted @ X
+            g0 += weighted.sum(axis=1)
+        return G, g0, rss
+
+    def gradient(self, b: Array, a: float) -> tuple[Array, float]:
+        """``(X - c)'W r`` and ``1'W r`` for one vector b, with r in twice the precision."""
+        g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
+        for X, y, w in self.blocks(_BLOCK):
+            of_x, of_1 = self.products(X, w, self.residual(X, y, b, a))
+            g, g0 = twofold.add(g, of_x), twofold.add(g0, of_1)
+        return g[0], float(g0[0])
 
     def residual(self, X: Array, y: Array, b: Array, intercept: float) -> twofold.Pair:
         """``y - intercept - X b`` as a pair."""
@@ -289,41 +299,24 @@ def _relative(change: Array, b: Array) -> float:
     return float(np.max(np.abs(change), initial=0.0)) / size if size > 0 else np.inf
 
 
-def _in_doubles(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float]:
-    """Refine by the normal equations with residuals in plain doubles, to what they can give."""
+def _by_sums(
+    rows: _Rows, b: Array, intercept: float, *, doubles: bool
+) -> tuple[Array, float, float]:
+    """Refine by the normal equations, with residuals in plain doubles or in twice the precision."""
 
     def step(b: Array, intercept: float) -> tuple[Array, float]:
-        g, g0 = np.zeros_like(b), 0.0
-        mean = math.fsum([intercept, *(rows.centre * b)])
-        for low, high in rows.blocks(_LARGE_BLOCK):
-            X, y, w = rows.block(low, high)
-            X -= rows.centre
-            r = y - mean - X @ b
-            if w is not None:
-                r *= w
-            g += r @ X
-            g0 += float(r.sum())
+        if doubles:
+            G, all_g0, _ = rows.gradients(b[np.newaxis], np.array([intercept]))
+            g, g0 = G[0], float(all_g0[0])
+        else:
+            g, g0 = rows.gradient(b, intercept)
         change = rows.solve(g)
         return change, rows.of_intercept(g0, change)
 
-    return _improved(step, b, intercept, enough=_GOOD)
-
-
-def _by_sums(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float]:
-    """Refine by the normal equations."""
-
-    def step(b: Array, intercept: float) -> tuple[Array, float]:
-        g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
-        for low, high in rows.blocks(_BLOCK):
-            X, y, w = rows.block(low, high)
-            of_x, of_1 = rows.products(X, w, rows.residual(X, y, b, intercept))
-            g, g0 = twofold.add(g, of_x), twofold.add(g0, of_1)
-        change = rows.solve(g[0])
-        return change, rows.of_intercept(float(g0[0]), change)
-
     # A round on a large table for the very last digit is not worth its time.
     large = rows.table.n_active * len(b) > _BLOCK
-    return _improved(step, b, intercept, enough=_LAST_DIGITS if large else 0.0)
+    enough = _GOOD if doubles else _LAST_DIGITS if large else 0.0
+    return _improved(step, b, intercept, enough)
 
 
 def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float] | None:
