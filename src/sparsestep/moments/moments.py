@@ -16,7 +16,14 @@ from scipy.linalg import lapack, solve_triangular
 from sparsestep.moments import file as moments_file
 from sparsestep.moments.file import MomentsFileError
 from sparsestep.moments.one_pass import fold_ids, fold_sums
-from sparsestep.moments.runs import Run, joined, require_all_folds, require_same_folds, run_id
+from sparsestep.moments.runs import (
+    Run,
+    Runs,
+    joined,
+    require_all_folds,
+    require_same_folds,
+    run_id,
+)
 from sparsestep.moments.sums import Sums, is_thin, merge, require_mergeable, row_count
 from sparsestep.moments.table import Table
 from sparsestep.threads import side_by_side
@@ -265,7 +272,7 @@ class Moments:
         array([[10.]])
         """
         sums = [_sums_of(piece) for piece in pieces]
-        return cls._make(merge(sums, require_same_folds([each.runs for each in sums])))
+        return cls._make(merge(sums, _runs_of(sums)))
 
     def __add__(self, other: "Moments") -> "Moments":
         if not isinstance(other, Moments):
@@ -632,7 +639,8 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     sums = [_sums_of(fold) for fold in folds]
     for each in sums[1:]:
         require_mergeable(sums[0], each)
-    require_all_folds([each.runs for each in sums])
+    if any(each.runs for each in sums):
+        require_all_folds([each.runs for each in sums])
     others = [[*sums[:k], *sums[k + 1 :]] for k in range(len(sums))]
     grams: list[list[Array]] | list[None] = [None] * len(sums)
     if not all(map(is_thin, others)):
@@ -642,9 +650,9 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
         grams = [[after[0]], *inner, [before[-1]]]
 
     def training(k: int) -> Moments:
-        runs = require_same_folds([each.runs for each in others[k] if each.runs])
         # Of the sums from the left all but the first fold's own matrix are used only here.
-        return Moments._make(merge(others[k], runs, grams=grams[k], into_first=k > 1))
+        train = merge(others[k], _runs_of(others[k]), grams=grams[k], into_first=k > 1)
+        return Moments._make(train)
 
     return side_by_side(training, range(len(sums)), sums[0].m >= _MANY_COLUMNS)
 
@@ -654,6 +662,12 @@ def _sums_of(moments: Moments) -> Sums:
     if not isinstance(moments, Moments):
         raise TypeError(f"Only moments can be merged with moments, not {type(moments)}.")
     return moments._sums
+
+
+def _runs_of(sums: Sequence[Sums]) -> Runs:
+    """The folds that parts are together, if they are folds."""
+    known = [each.runs for each in sums if each.runs]
+    return require_same_folds(known) if known else ()
 
 
 def _read_only(array: Array) -> Array:
