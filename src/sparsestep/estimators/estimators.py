@@ -2,11 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -59,6 +59,7 @@ from sparsestep.words import cross_validation, made_up_names
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
 Array = NDArray[np.float64]
+_T = TypeVar("_T")
 
 # A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
 # to do about that.
@@ -119,7 +120,7 @@ _SELECTING = """As a step that selects columns: ``SelectFromModel({name}(...), t
     takes all that are kept; its default threshold is the mean size of the coefficients."""
 
 
-def _documented(cls: type) -> type:
+def _documented(cls: type[_T]) -> type[_T]:
     """Put the texts that the estimators share into a docstring."""
     if cls.__doc__ is None:  # python -OO
         return cls
@@ -134,8 +135,24 @@ def _documented(cls: type) -> type:
     return cls
 
 
+@dataclass(eq=False, repr=False)
 class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: validation, moments, prediction, summary."""
+    """What the estimators share: settings, validation, moments, prediction, summary.
+
+    The fields are the parameters of the constructor, which scikit-learn finds by its signature.
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = True
+    penalty_factor: Any = None
+    gamma_0: float = 1e6
+    gamma_stop: float = 1e-8
+    gamma_step: float = 2.0
+    t_max: int = 2
+    epsilon: float = 1e-7
+    polish: str | None = None
+    solver: str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows.
@@ -385,6 +402,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
 
 @_documented
+@dataclass(eq=False, repr=False)
 class SparseStep(_SparseStepBase):
     """Sparse linear regression without shrinkage, at one alpha or with a given number of variables.
 
@@ -429,34 +447,9 @@ class SparseStep(_SparseStepBase):
     array([2., 0., 0., 0., 0., 0.])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        n_nonzero: int | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        penalty_factor: Any = None,
-        gamma_0: float = 1e6,
-        gamma_stop: float = 1e-8,
-        gamma_step: float = 2.0,
-        t_max: int = 2,
-        epsilon: float = 1e-7,
-        polish: str | None = None,
-        solver: str = "auto",
-    ) -> None:
-        self.alpha = alpha
-        self.n_nonzero = n_nonzero
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty_factor = penalty_factor
-        self.gamma_0 = gamma_0
-        self.gamma_stop = gamma_stop
-        self.gamma_step = gamma_step
-        self.t_max = t_max
-        self.epsilon = epsilon
-        self.polish = polish
-        self.solver = solver
+    alpha: float = 1.0
+    _: KW_ONLY
+    n_nonzero: int | None = None
 
     def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         settings = self._settings()
@@ -466,6 +459,7 @@ class SparseStep(_SparseStepBase):
 
 
 @_documented
+@dataclass(eq=False, repr=False)
 class SparseStepCV(_SparseStepBase):
     """Sparse linear regression without shrinkage, alpha chosen by cross-validation.
 
@@ -527,40 +521,12 @@ class SparseStepCV(_SparseStepBase):
     Intervals hold for this set of variables as if it had been chosen beforehand.
     """
 
-    def __init__(
-        self,
-        alphas: Any = 101,
-        *,
-        cv: Any = 10,
-        rule: str = "min",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        penalty_factor: Any = None,
-        gamma_0: float = 1e6,
-        gamma_stop: float = 1e-8,
-        gamma_step: float = 2.0,
-        t_max: int = 2,
-        epsilon: float = 1e-7,
-        polish: str | None = None,
-        solver: str = "auto",
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty_factor = penalty_factor
-        self.gamma_0 = gamma_0
-        self.gamma_stop = gamma_stop
-        self.gamma_step = gamma_step
-        self.t_max = t_max
-        self.epsilon = epsilon
-        self.polish = polish
-        self.solver = solver
+    alphas: Any = 101
+    _: KW_ONLY
+    cv: Any = 10
+    rule: str = "min"
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit to rows.
@@ -695,6 +661,7 @@ def _now_and_then(say: Callable[[str], None]) -> Callable[[int, int], None]:
 
 
 @_documented
+@dataclass(eq=False, repr=False)
 class SparseStepIC(_SparseStepBase):
     """Sparse linear regression without shrinkage, alpha chosen by an information criterion.
 
@@ -731,34 +698,9 @@ class SparseStepIC(_SparseStepBase):
     ['sex', 'bmi', 'bp', 's3', 's5']
     """
 
-    def __init__(
-        self,
-        criterion: str = "bic",
-        *,
-        alphas: Any = 101,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        penalty_factor: Any = None,
-        gamma_0: float = 1e6,
-        gamma_stop: float = 1e-8,
-        gamma_step: float = 2.0,
-        t_max: int = 2,
-        epsilon: float = 1e-7,
-        polish: str | None = None,
-        solver: str = "auto",
-    ) -> None:
-        self.criterion = criterion
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty_factor = penalty_factor
-        self.gamma_0 = gamma_0
-        self.gamma_stop = gamma_stop
-        self.gamma_step = gamma_step
-        self.t_max = t_max
-        self.epsilon = epsilon
-        self.polish = polish
-        self.solver = solver
+    criterion: str = "bic"
+    _: KW_ONLY
+    alphas: Any = 101
 
     def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         if self.criterion not in CRITERIA:
