@@ -1,11 +1,11 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from time import monotonic
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -469,7 +469,7 @@ class SparseStepCV(_SparseStepBase):
     ----------
     {alphas}
     cv : int, splitter or iterable of (train, test), default=10
-        Any of scikit-learn's ways to split. A number means so many contiguous folds; given splits
+        Any of scikit-learn's ways to split. A number means as many contiguous folds; given splits
         are pairs of row numbers, or of one True or False for each row.
     rule : {"min", "1se"}, default="min"
         "min" takes the smallest cross-validation error; "1se" the sparsest model within one
@@ -649,12 +649,12 @@ def _wants_groups(splitter: Any) -> bool:
 
 def _now_and_then(say: Callable[[str], None]) -> Callable[[int, int], None]:
     """Say how many models are fitted, every other second."""
-    last = monotonic()
+    last = time.monotonic()
 
     def watch(done: int, total: int) -> None:
         nonlocal last
-        if monotonic() - last >= _SECONDS_BETWEEN_LINES:
-            last = monotonic()
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
             say(f"{done} of {total} models")
 
     return watch

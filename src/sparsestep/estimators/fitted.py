@@ -250,7 +250,7 @@ def by_alpha(
 
 
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
-    """The best-fitting model found with exactly so many variables."""
+    """The best-fitting model found with exactly `size` variables."""
     if size > moments.n_features:
         raise ValueError(
             f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
@@ -274,7 +274,7 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
 
 
 def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
-    """Why no model has so many variables, as far as that is known."""
+    """Why no model has `size` variables, as far as that is known."""
     factor = settings.penalty_factor
     always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
     if always > size:

@@ -23,7 +23,7 @@ __all__ = ["Path", "PathPoint", "alphas_of", "fit_path"]
 
 Array = NDArray[np.float64]
 
-# So many sizes are printed.
+# Number of sizes that are printed.
 _LINES = 12
 
 
@@ -314,5 +314,5 @@ def fit_path(
 
 
 def alphas_of(problem: Problem, alphas: int | Array, settings: Settings) -> Array:
-    """The alphas of an automatic grid of so many, or those given."""
+    """The alphas of an automatic grid, where their number is given, or those given."""
     return fit_grid(problem, alphas, settings) if isinstance(alphas, int) else alphas

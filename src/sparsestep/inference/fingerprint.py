@@ -19,7 +19,7 @@ Index = NDArray[np.intp]
 
 # From this correlation on it is nearly arbitrary which of two columns a sparse model keeps.
 COLLINEAR = 0.95
-# Of so many pairs the names are worth reading.
+# Number of pairs that are listed by name.
 _MOST_PAIRS = 20
 # Rows of the correlation matrix that are looked at together.
 _BLOCK = 512
@@ -29,7 +29,7 @@ _BLOCK_ELEMENTS = 1 << 15
 _MOST_WORK = 2e10
 # Relative rounding of sums.
 _ROUNDING = 1e-9
-# A new value is far outside if it is so many times as far from the mean as any that was fitted.
+# A new value is far outside if it is this many times as far from the mean as any fitted one.
 _FAR = 3.0
 # Fewer rows than these are in order by chance.
 _LEAST_ROWS = 10

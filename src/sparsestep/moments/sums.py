@@ -292,15 +292,7 @@ def merge(
             if len(grams) < len(parts):
                 rows = [piece for part in parts if part.xtx is None for piece in part.pieces or ()]
                 grams, u, into_first = [*grams, _gram([*rows, Rows(u, v)], m)], u[:0], False
-        xtx = grams[0] if into_first else np.empty((m, m))
-        for strip, product in outer_strips(u):
-            if len(grams) == 1:
-                np.add(grams[0][strip], product, out=xtx[strip])
-                continue
-            total = np.add(grams[0][strip], grams[1][strip], out=xtx[strip])
-            for gram in grams[2:]:
-                total += gram[strip]
-            total += product
+        xtx = _added(grams, u, grams[0] if into_first else None)
         diag = np.diagonal(xtx).copy()
     return Sums(
         n_samples=sum(part.n_samples for part in parts),
@@ -316,6 +308,23 @@ def merge(
         flat_y=first.flat_y,
         **labels,
     )
+
+
+def _added(grams: Sequence[Array], u: Array, out: Array | None) -> Array:
+    """The sum of the matrices and of u'u, in strips that stay in the cache."""
+    if len(grams) == 1 and not len(u):
+        return grams[0]
+    out = np.empty_like(grams[0]) if out is None else out
+    for strip, product in outer_strips(u):
+        total = out[strip]
+        if len(grams) > 1:
+            np.add(grams[0][strip], grams[1][strip], out=total)
+            for gram in grams[2:]:
+                total += gram[strip]
+            total += product
+        else:
+            np.add(grams[0][strip], product, out=total)
+    return out
 
 
 def _between(parts: Sequence[Sums]) -> tuple[Pair, Array]:

@@ -67,8 +67,8 @@ def refine(
     ):
         return unrefined
     rows = _Rows(table, target, moments, known, settings.fit_intercept)
-    start = rows.scaled(coef[known.inside], intercept)
-    size = table.n_active * len(known.inside)
+    start = rows.scaled(coef[known.support], intercept)
+    size = table.n_active * len(known.support)
     found = (*start, 1.0)
     if known.rcond > _HOPELESS:
         if size > _BLOCK:
@@ -81,7 +81,7 @@ def refine(
     if not found[2] < known.error * (1.0 + known.offset):
         return unrefined
     result = np.zeros_like(coef)
-    result[known.inside], intercept = rows.given(found[0], found[1])
+    result[known.support], intercept = rows.given(found[0], found[1])
     return result, intercept, found[2]
 
 
@@ -102,7 +102,7 @@ def refine_path(
     largest = np.abs(coefs).max(axis=0, initial=0.0)
     ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
     # Some of the columns are no nearer to collinear than all of them, if the rows tell all apart.
-    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.inside):
+    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.support):
         return None
     known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
     points = zip(coefs, intercepts, alphas, strict=True)
@@ -116,7 +116,7 @@ def refine_path(
         return None
     rows = _Rows(table, target, moments, ever, settings.fit_intercept)
     unit = rows.unit_x / rows.unit_y
-    B, a = coefs[:, ever.inside] * unit, intercepts / rows.unit_y
+    B, a = coefs[:, ever.support] * unit, intercepts / rows.unit_y
     # A correction must be less than half the one before, the first no more than the error expected.
     before = np.where(poor, 2 * expected, 0.0)
     for _ in range(_MOST_ROUNDS):
@@ -125,10 +125,10 @@ def refine_path(
         if not len(left):
             break
         for k in left:
-            inside = np.searchsorted(ever.inside, known[k].inside)
-            of_x = rows.unit_x[inside]
-            change = np.zeros(len(ever.inside))
-            change[inside] = known[k].solve(G[k, inside] * of_x) * of_x
+            support = np.searchsorted(ever.support, known[k].support)
+            of_x = rows.unit_x[support]
+            change = np.zeros(len(ever.support))
+            change[support] = known[k].solve(G[k, support] * of_x) * of_x
             size = _relative(change, B[k] + change)
             errors[k] = min(size, before[k])
             if size < 0.5 * before[k]:
@@ -138,7 +138,7 @@ def refine_path(
             else:
                 before[k] = 0.0
     coefs = coefs.copy()
-    coefs[:, ever.inside] = B / unit
+    coefs[:, ever.support] = B / unit
     return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
 
 
@@ -155,25 +155,25 @@ def _is_least_squares(
         return False
     coef, _, alpha = point
     if known.rcond > 0:
-        right = moments.xty[known.inside]
+        right = moments.xty[known.support]
         if not settings.fit_intercept:
-            right = right + moments.weight_sum * moments.mean_x[known.inside] * moments.mean_y
-        away = np.abs(known.solve(right) - coef[known.inside]) * known.length
+            right = right + moments.weight_sum * moments.mean_x[known.support] * moments.mean_y
+        away = np.abs(known.solve(right) - coef[known.support]) * known.length
         allowed = max(_VISIBLE, 100 * known.error * (1.0 + known.offset))
-        if np.any(away > allowed * np.max(np.abs(coef[known.inside]) * known.length)):
+        if np.any(away > allowed * np.max(np.abs(coef[known.support]) * known.length)):
             return False
     if settings.polish is not None or alpha == 0:
         return True
     scale_x, scale_y, _, _ = units(moments, settings)
-    scale = scale_x[known.inside] / scale_y
-    b = coef[known.inside] * scale
+    scale = scale_x[known.support] / scale_y
+    b = coef[known.support] * scale
     factor = settings.factors(len(coef))
     with np.errstate(over="ignore"):
-        alphas = alpha / scale_y**2 * factor[known.inside]
+        alphas = alpha / scale_y**2 * factor[known.support]
         d = alphas * weights(b, float(settings.schedule.gammas()[-1]))
     if known.rcond == 0:
         return not d.any()
-    of_x = scale_x[known.inside]
+    of_x = scale_x[known.support]
     moved = known.solve(of_x * d * b) * of_x
     return bool(np.all(np.abs(moved) <= _VISIBLE * np.abs(b)))
 
@@ -188,7 +188,7 @@ class _Rows:
         self.fit_intercept = fit_intercept
         W = moments.weight_sum
         self.weight_sum = W
-        mean = moments.mean_x[known.inside]
+        mean = moments.mean_x[known.support]
         spread = known.length / np.sqrt(W)
         self.unit_x = 2.0 ** np.round(np.log2(spread))
         of_y = np.sqrt(moments.yty / W + (0.0 if fit_intercept else moments.mean_y**2))
@@ -215,7 +215,7 @@ class _Rows:
         return g0 / self.weight_sum - float(self.centre @ change)
 
     def blocks(self, size: int) -> Iterator[tuple[Array, Array, Array | None]]:
-        """Blocks of rows with about so many numbers each."""
+        """Blocks of rows with about `size` numbers each."""
         step = max(size // max(len(self.centre), 1), 1)
         for a in range(0, self.table.n, step):
             yield self.block(a, a + step)
@@ -223,7 +223,7 @@ class _Rows:
     def block(self, a: int, b: int) -> tuple[Array, Array, Array | None]:
         """Rows a to b of the kept columns, of the target, and the weights."""
         X, y, w = self.table.block(a, b)
-        X = X[:, self.known.inside]
+        X = X[:, self.known.support]
         X = X.toarray() if sp.issparse(X) else X
         return (
             np.asarray(X, dtype=np.float64) / self.unit_x,
@@ -360,7 +360,7 @@ def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[A
     """Of all least-squares solutions the one of least norm, in the units of the equations."""
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
-    scale = units(moments, settings)[0][rows.known.inside] / rows.unit_x
+    scale = units(moments, settings)[0][rows.known.support] / rows.unit_x
     mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
     Z = (X - rows.centre) / scale * root[:, np.newaxis]
     b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
