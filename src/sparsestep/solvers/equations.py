@@ -243,8 +243,8 @@ class Problem:
     _right: Array
 
     @classmethod
-    def of(cls, moments: Moments, settings: Settings) -> "Problem":
-        """The problem of these moments, with the columns that may not enter set to zero."""
+    def of(cls, moments: Moments, settings: Settings, *, without_copies: bool = True) -> "Problem":
+        """The problem of these moments; thin ones may keep copies of columns."""
         scale_x, scale_y, mean_x, mean_y = units(moments, settings)
         away_x, away_y = moments.mean_x - mean_x, np.atleast_1d(moments.mean_y) - mean_y
         shifted = bool(away_x.any() or away_y.any())
@@ -266,7 +266,7 @@ class Problem:
                 left = left / scale_x
                 left /= scale_x[:, np.newaxis]
             right = right / scale_x / scale_y[:, np.newaxis]
-        out = _excluded(left, moments.is_thin, settings)
+        out = _excluded(left, moments.is_thin, settings, without_copies=without_copies)
         if out.any():
             # The moments' own matrix stays as it is.
             left = left if left.flags.writeable else left.copy()
@@ -339,21 +339,24 @@ def units(moments: Moments, settings: Settings) -> tuple[Array, Array, Array, Ar
     return scale_x, scale_y, mean_x, mean_y
 
 
-def _excluded(left: Array, thin: bool, settings: Settings) -> NDArray[np.bool_]:
+def _excluded(
+    left: Array, thin: bool, settings: Settings, *, without_copies: bool
+) -> NDArray[np.bool_]:
     """Columns that may not enter, by the Gram matrix or by the rows."""
     m = left.shape[1]
-    if settings.penalty_factor is None:
-        return copies_among_rows(left, np.arange(m)) if thin else later_copies(left)
-    factor = settings.penalty_factor
+    factor = settings.factors(m)
     order = np.argsort(factor, kind="stable")
     out = np.isinf(factor)
-    if thin:
+    if thin and without_copies:
         rank = np.empty(m, dtype=np.intp)
         rank[order] = np.arange(m)
         out |= copies_among_rows(left, rank)
-    else:
+    elif not thin and settings.penalty_factor is None:
+        out |= later_copies(left)
+    elif not thin:
         out[order] |= later_copies(left[np.ix_(order, order)])
     free = np.flatnonzero((factor == 0) & ~out)
-    S = left[:, free].T @ left[:, free] if thin else left[np.ix_(free, free)]
-    out[free] = spanned_by_earlier(S, negligible(m))
+    if len(free):
+        S = left[:, free].T @ left[:, free] if thin else left[np.ix_(free, free)]
+        out[free] = spanned_by_earlier(S, negligible(m))
     return out
