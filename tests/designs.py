@@ -1,6 +1,14 @@
-"""Random regression problems of many kinds, the same for the same seed."""
+"""Random regression problems of many kinds, the same for the same seed; and the comparison of an
+engine's answers with the literal loop's."""
 
 import numpy as np
+
+from sparsestep.reference import sparsestep_reference
+from sparsestep.solvers.engine import solve_all
+from sparsestep.solvers.equations import NormalEquations, RowEquations
+from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.schedule import Schedule
+from sparsestep.solvers.wide import solve_wide
 
 KINDS = (
     "uncorrelated",
@@ -17,6 +25,7 @@ KINDS = (
     "indicators",
     "twins",
 )
+WIDE_KINDS = ("uncorrelated", "ar1", "heavy_tailed", "badly_scaled", "blocks", "integer")
 PAPER_ALPHAS = 2.0 ** np.linspace(-15, 15, 101)
 
 
@@ -82,3 +91,112 @@ def problem(kind, n, m, seed):
     y = signal + noise
     y -= y.mean()
     return X.T @ X, X.T @ y
+
+
+def wide_problem(kind, n, m, seed, standardized=True):
+    """Centred rows and a target that some of the columns explain, signal-to-noise ratio 1."""
+    rng = np.random.default_rng([WIDE_KINDS.index(kind), n, m, seed])
+    A = design(kind, n, m, rng)
+    A -= A.mean(axis=0)
+    if standardized:
+        deviation = A.std(axis=0)
+        A /= np.where(deviation > 0, deviation, 1.0)
+    kept = rng.permutation(m)[: max(1, n // 4)]
+    signal = A[:, kept] @ (rng.uniform(-1, 1, len(kept)) / (A[:, kept].std(axis=0) + 1e-9))
+    noise = rng.standard_normal(n)
+    y = signal + noise * np.linalg.norm(signal) / np.linalg.norm(noise)
+    y -= y.mean()
+    return A, y / (y.std() or 1.0)
+
+
+def largest_drop(A, y):
+    return np.max((A.T @ y) ** 2 / np.maximum(np.sum(A**2, axis=0), 1e-300))
+
+
+def solve(A, y, alphas, schedule=None, factor=None):
+    """Coefficients of one target from rows, a row per alpha."""
+    equations = RowEquations(A, y[np.newaxis], np.atleast_2d(alphas))
+    return solve_wide(equations, schedule or Schedule(), factor)[0][0]
+
+
+def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):
+    """Coefficients of one target, a row per alpha."""
+    equations = NormalEquations(S, np.atleast_2d(q), np.atleast_2d(alphas))
+    coefs, _ = solve_all([equations], schedule or Schedule(), factor, n_jobs)
+    return coefs[0][0]
+
+
+# --- the oracle -----------------------------------------------------------------------------------
+
+
+def compare_with_loop(loop, alphas, found, agrees):
+    """Count the fits that are fragile; fail on any other difference from the literal loop.
+
+    `loop(alpha, seed)` is its answer, and with a seed that on input moved by 1e-12 at random: a fit
+    is fragile if that changes the support. `agrees(alpha, b, expected)` says whether coefficients
+    on the same support are as near as the loop has digits.
+    """
+    fragile = 0
+    for alpha, b in zip(alphas, found, strict=True):
+        expected = loop(alpha, None)
+        if np.array_equal(b != 0, expected != 0):
+            assert np.allclose(b, expected, rtol=1e-8, atol=0) or agrees(alpha, b, expected)
+            continue
+        turned = [np.any((loop(alpha, seed) != 0) != (expected != 0)) for seed in range(4)]
+        assert any(turned), f"support differs at {alpha=}"
+        fragile += 1
+    return fragile
+
+
+def compare(S, q, alphas, found, **settings):
+    """The same for equations."""
+
+    def loop(alpha, seed):
+        if seed is None:
+            return sparsestep_reference(S, q, alpha, **settings)
+        rng = np.random.default_rng(seed)
+        noise = 1e-12 * rng.standard_normal(S.shape)
+        moved = S * (1 + noise + noise.T), q * (1 + 1e-12 * rng.standard_normal(len(q)))
+        return sparsestep_reference(*moved, alpha, **settings)
+
+    def agrees(alpha, b, expected):
+        # On a nearly singular matrix the literal loop has fewer digits than that itself: it
+        # moves by more when its input moves by rounding.
+        ripple = np.cos(np.arange(len(q)))
+        last_digit = 1 + np.finfo(float).eps * np.multiply.outer(ripple, ripple)
+        moved = sparsestep_reference(S * last_digit, q * (1 + 1e-13 * ripple), alpha, **settings)
+        near = np.abs(b - expected).max() <= 10 * np.abs(moved - expected).max()
+        rounding = misfit(S, q, expected)
+        return near or (rounding < 100 and misfit(S, q, b) <= max(rounding, 4.0))
+
+    return compare_with_loop(loop, alphas, found, agrees)
+
+
+def misfit(S, q, b):
+    """How far b is from least squares on its support, as a multiple of what rounding leaves."""
+    rounding = np.finfo(float).eps * np.abs(S) @ np.abs(b)
+    return np.max(np.abs(q - S @ b)[b != 0] / rounding[b != 0], initial=0.0)
+
+
+def compare_rows(A, y, alphas, found, nothing=1e-13, **how):
+    """The same for rows; differences are `nothing` below this share of the largest coefficient."""
+
+    def loop(alpha, seed):
+        if seed is None:
+            return sparsestep_reference_rows(A, y, alpha, **how)
+        return sparsestep_reference_rows(moved(A, 2 * seed), moved(y, 2 * seed + 1), alpha, **how)
+
+    def agrees(alpha, b, expected):
+        largest = np.abs(expected).max()
+        # What the rounding of the rows alone changes.
+        return np.allclose(b, expected, rtol=1e-8, atol=nothing * largest) or np.allclose(
+            b, expected, rtol=0, atol=np.abs(loop(alpha, 0) - expected).max()
+        )
+
+    return compare_with_loop(loop, alphas, found, agrees)
+
+
+def moved(array, seed):
+    """The array with its entries moved by 1e-12 at random."""
+    rng = np.random.default_rng(seed)
+    return array * (1 + 1e-12 * rng.standard_normal(array.shape))

@@ -204,12 +204,12 @@ def test_the_condition_number_is_that_of_the_standardized_columns():
     X *= [1.0, 1e5, 1e-7, 3.0]
     coef = np.array([1.0, 2.0, 0.0, 3.0])
     known = collinearity(Moments.from_data(X, y), coef, fit_intercept=True)
-    assert_array_equal(known.inside, [0, 1, 3])
-    Z = X[:, known.inside]
+    assert_array_equal(known.support, [0, 1, 3])
+    Z = X[:, known.support]
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
     # LAPACK's estimate is in the 1-norm.
     assert 0.5 < known.condition_number / np.linalg.cond(Z) < 2.0
-    S = (X - X.mean(axis=0))[:, known.inside]
+    S = (X - X.mean(axis=0))[:, known.support]
     assert_allclose(known.inverse_diagonal(), np.diag(np.linalg.inv(S.T @ S)), rtol=1e-9)
 
 

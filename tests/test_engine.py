@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from designs import KINDS, PAPER_ALPHAS, problem
+from designs import KINDS, PAPER_ALPHAS, compare, engine, problem
 from sparsestep import SparseStep, sparsestep_path
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
@@ -11,62 +11,11 @@ from sparsestep.solvers.equations import NormalEquations, later_copies
 from sparsestep.solvers.schedule import Schedule
 
 
-def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):
-    """Coefficients of one target, a row per alpha."""
-    equations = NormalEquations(S, np.atleast_2d(q), np.atleast_2d(alphas))
-    coefs, _ = solve_all([equations], schedule or Schedule(), factor, n_jobs)
-    return coefs[0][0]
-
-
 def literally(S, q, alphas, schedule=None, factor=None):
     settings = vars(schedule or Schedule())
     return np.array(
         [sparsestep_reference(S, q, a, penalty_factor=factor, **settings) for a in alphas]
     )
-
-
-def is_fragile(S, q, alpha, expected, **settings):
-    """Whether the literal loop itself changes its support when its input moves by 1e-12."""
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        noise = 1e-12 * rng.standard_normal(S.shape)
-        moved = sparsestep_reference(
-            S * (1 + noise + noise.T),
-            q * (1 + 1e-12 * rng.standard_normal(len(q))),
-            alpha,
-            **settings,
-        )
-        if np.any((moved != 0) != (expected != 0)):
-            return True
-    return False
-
-
-def compare(S, q, alphas, found, **settings):
-    """Count the fits that are fragile; fail on any other difference from the literal loop."""
-    fragile = 0
-    for alpha, b in zip(alphas, found, strict=True):
-        expected = sparsestep_reference(S, q, alpha, **settings)
-        if np.any((b != 0) != (expected != 0)):
-            assert is_fragile(S, q, alpha, expected, **settings), f"support differs at {alpha=}"
-            fragile += 1
-        elif not np.allclose(b, expected, rtol=1e-8, atol=0):
-            # On a nearly singular matrix the literal loop has fewer digits than that itself: it
-            # moves by more when its input moves by rounding.
-            ripple = np.cos(np.arange(len(q)))
-            last_digit = 1 + np.finfo(float).eps * np.multiply.outer(ripple, ripple)
-            moved = sparsestep_reference(
-                S * last_digit, q * (1 + 1e-13 * ripple), alpha, **settings
-            )
-            near = np.abs(b - expected).max() <= 10 * np.abs(moved - expected).max()
-            rounding = misfit(S, q, expected)
-            assert near or (rounding < 100 and misfit(S, q, b) <= max(rounding, 4.0))
-    return fragile
-
-
-def misfit(S, q, b):
-    """How far b is from least squares on its support, as a multiple of what rounding leaves."""
-    rounding = np.finfo(float).eps * np.abs(S) @ np.abs(b)
-    return np.max(np.abs(q - S @ b)[b != 0] / rounding[b != 0], initial=0.0)
 
 
 @given(

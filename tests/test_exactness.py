@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 
-from designs import KINDS, PAPER_ALPHAS, problem
-from test_engine import compare, engine
-from test_wide import WIDE_KINDS, compare_rows, largest_drop, solve, wide_problem
+from designs import (
+    KINDS,
+    PAPER_ALPHAS,
+    WIDE_KINDS,
+    compare,
+    compare_rows,
+    engine,
+    largest_drop,
+    problem,
+    solve,
+    wide_problem,
+)
 
 PROBLEMS_PER_KIND = 34
 WIDE_PROBLEMS_PER_KIND = 60

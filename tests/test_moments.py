@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sparsestep import Moments, read_moments, sparsestep_path
-from sparsestep.moments import one_pass
 from sparsestep.moments.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
@@ -211,13 +210,17 @@ def test_merged_pieces_keep_the_digits_of_the_whole(offset, seed, data):
     assert error(Moments.from_batches(pieces_of(X, y, w, edges)), *exactly) < 4e-15
 
 
+def in_blocks_of_8(X, y, w=None):
+    return Moments.from_batches(pieces_of(X, y, w, range(8, len(y), 8)))
+
+
 @pytest.mark.parametrize("offset", [1e6, 1e9, 1e12])
-def test_the_digits_survive_files_folds_and_a_drifting_mean(offset, tmp_path, monkeypatch):
-    monkeypatch.setattr(one_pass, "_block_rows", lambda columns: 8)
+def test_the_digits_survive_files_folds_and_a_drifting_mean(offset, tmp_path):
     rng = np.random.default_rng(0)
     X, y = np.sort(rng.normal(size=(400, 2)), axis=0) + offset, rng.normal(size=400) - offset
     exactly = in_fractions(X, y)
-    assert error(Moments.from_data(X, y), *exactly) < 4e-15
+    for moments in (Moments.from_data(X, y), in_blocks_of_8(X, y)):
+        assert error(moments, *exactly) < 4e-15
     files = [tmp_path / str(k) for k in range(10)]
     for file, piece in zip(files, pieces_of(X, y, None, range(40, 400, 40)), strict=True):
         Moments.from_data(*piece).save(file)
@@ -258,10 +261,8 @@ def test_an_offset_in_a_full_column_of_a_sparse_matrix_leaves_six_digits():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_drifting_mean_loses_no_digits(monkeypatch, weighted):
-    # Small blocks, so that the shift must move many times; and once it must be given up, where
-    # the first rows weigh next to nothing and lie far away.
-    monkeypatch.setattr(one_pass, "_block_rows", lambda columns: 8)
+def test_a_drifting_mean_loses_no_digits(weighted):
+    # Each block has another mean; and the first rows weigh next to nothing and lie far away.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3)) + np.linspace(0, 1e6, 400)[:, None] ** [0, 1, 2]
     y = X[:, 1] + rng.normal(size=400)
@@ -269,7 +270,8 @@ def test_a_drifting_mean_loses_no_digits(monkeypatch, weighted):
     if weighted:
         X[:8] += 1e7
         w = np.where(np.arange(400) < 8, 1e-14, 1.0)
-    assert_moments(Moments.from_data(X, y, w), exact(X, y, w), rtol=1e-11)
+    for moments in (Moments.from_data(X, y, w), in_blocks_of_8(X, y, w)):
+        assert_moments(moments, exact(X, y, w), rtol=1e-11)
 
 
 def test_a_constant_column_has_exactly_zero_squares():
@@ -686,43 +688,34 @@ def test_folds_that_are_no_partition_are_refused():
             Moments.from_folds(X, y, folds)
 
 
-def test_large_data_are_summed_in_threads_and_give_the_same(monkeypatch):
+def test_large_data_are_summed_in_threads_and_give_the_same():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(3000, 5)) + 7.0, rng.normal(size=3000)
-    ids = rng.integers(0, 3, 3000)
-    ran_in = set()
-    add = one_pass._DenseSums.add
-
-    def spy(self, *block):
-        ran_in.add(threading.current_thread())
-        return add(self, *block)
-
-    monkeypatch.setattr(one_pass._DenseSums, "add", spy)
-    small = Moments.from_data(X, y)
-    monkeypatch.setattr(one_pass, "STRIPE_ELEMENTS", 1)
-    monkeypatch.setattr(one_pass, "THREAD_ELEMENTS", 1)
-    assert_moments(Moments.from_data(X, y), as_dict(small), rtol=1e-13)
-    assert_moments(Moments.merge(Moments.from_folds(X, y, ids)), as_dict(small), rtol=1e-13)
-    if max(pool["num_threads"] for pool in blas().info()) > 1:
-        assert len(ran_in) > 1
-    before = [pool["num_threads"] for pool in blas().info()]
+    X, y = rng.random(size=(1_100_000, 8), dtype=np.float32), rng.normal(size=1_100_000)
+    ids = rng.integers(0, 3, len(y))
+    with blas().limit(limits=1):
+        alone = Moments.from_data(X, y)
+    pool = set()
+    threading.setprofile(lambda *_: pool.add(threading.current_thread()))
+    together = Moments.from_data(X, y)
+    threading.setprofile(None)
+    assert np.array_equal(alone.xtx, together.xtx)
+    assert_moments(Moments.merge(Moments.from_folds(X, y, ids)), as_dict(alone), rtol=1e-13)
+    before = [each["num_threads"] for each in blas().info()]
+    if max(before) > 1:
+        assert len(pool) > 1
     threads = [threading.Thread(target=Moments.from_data, args=(X, y)) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [pool["num_threads"] for pool in blas().info()] == before
-    with blas().limit(limits=1):
-        alone = Moments.from_data(X, y)
-    assert np.array_equal(alone.xtx, Moments.from_data(X, y).xtx)
+    assert [each["num_threads"] for each in blas().info()] == before
 
 
 @pytest.mark.parametrize("sort", [True, False], ids=["contiguous", "scattered"])
-def test_threads_answer_bad_values_as_one_thread_does(monkeypatch, sort):
-    monkeypatch.setattr(one_pass, "THREAD_ELEMENTS", 1)
+def test_threads_answer_bad_values_as_one_thread_does(sort):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
-    ids = np.arange(200) % 10
+    X, y = rng.normal(size=(90_000, 3)), rng.normal(size=90_000)
+    ids = np.arange(90_000) % 10
     ids = np.sort(ids) if sort else ids
     X[:, 1] *= 1e200
     with blas().limit(limits=2), pytest.raises(ValueError, match="Column 1 reaches"):
@@ -830,7 +823,7 @@ def test_an_array_that_is_not_of_real_numbers_is_refused(X, column):
         ([[1.0], [2.0]], [1.0, 2.0], [np.nan, 1.0], "sample_weight is nan in row 0"),
         ([[1.0], [2.0]], [1.0, 2.0], [0.0, 0.0], "All values of sample_weight are zero"),
         ([[1.0], [2.0]], [1.0, 2.0], [1e308, 1e308], "sum of sample_weight is too large"),
-        ([[1.0], [2.0]], [1.0, 2.0], ["1", "2"], "sample_weight has type"),
+        ([[1.0], [2.0]], [1.0, 2.0], ["1", "2"], "sample_weight must be numbers"),
         (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), [1.0, 2.0], None, "masked"),
         (pl.LazyFrame({"a": [1.0, 2.0]}), [1.0, 2.0], None, "collect"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from designs import design
+from designs import WIDE_KINDS, compare_rows, largest_drop, solve, wide_problem
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.equations import RowEquations, copies_among_rows
@@ -17,61 +17,6 @@ from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import solve_wide
-
-WIDE_KINDS = ("uncorrelated", "ar1", "heavy_tailed", "badly_scaled", "blocks", "integer")
-
-
-def wide_problem(kind, n, m, seed, standardized=True):
-    """Centred rows and a target that some of the columns explain, signal-to-noise ratio 1."""
-    rng = np.random.default_rng([WIDE_KINDS.index(kind), n, m, seed])
-    A = design(kind, n, m, rng)
-    A -= A.mean(axis=0)
-    if standardized:
-        deviation = A.std(axis=0)
-        A /= np.where(deviation > 0, deviation, 1.0)
-    kept = rng.permutation(m)[: max(1, n // 4)]
-    signal = A[:, kept] @ (rng.uniform(-1, 1, len(kept)) / (A[:, kept].std(axis=0) + 1e-9))
-    noise = rng.standard_normal(n)
-    y = signal + noise * np.linalg.norm(signal) / np.linalg.norm(noise)
-    y -= y.mean()
-    return A, y / (y.std() or 1.0)
-
-
-def largest_drop(A, y):
-    return np.max((A.T @ y) ** 2 / np.maximum(np.sum(A**2, axis=0), 1e-300))
-
-
-def solve(A, y, alphas, schedule=None, factor=None):
-    equations = RowEquations(A, y[np.newaxis], np.atleast_2d(alphas))
-    return solve_wide(equations, schedule or Schedule(), factor)[0][0]
-
-
-def moved(array, seed):
-    rng = np.random.default_rng(seed)
-    return array * (1 + 1e-12 * rng.standard_normal(array.shape))
-
-
-def compare_rows(A, y, alphas, found, nothing=1e-13, **how):
-    """Count the fits that 1e-12 turns; fail on any other difference from the literal loop.
-
-    Differences are `nothing` below this share of the largest coefficient.
-    """
-    fragile = 0
-    for alpha, b in zip(alphas, found, strict=True):
-        expected = sparsestep_reference_rows(A, y, alpha, **how)
-        if np.array_equal(b != 0, expected != 0):
-            if not np.allclose(b, expected, rtol=1e-8, atol=nothing * np.abs(expected).max()):
-                # What the rounding of the rows alone changes.
-                other = sparsestep_reference_rows(moved(A, 0), moved(y, 1), alpha, **how)
-                assert_allclose(b, expected, rtol=0, atol=np.abs(other - expected).max())
-            continue
-        others = [
-            sparsestep_reference_rows(moved(A, 2 * s), moved(y, 2 * s + 1), alpha, **how)
-            for s in range(4)
-        ]
-        assert any(np.any((other != 0) != (expected != 0)) for other in others), f"at {alpha=}"
-        fragile += 1
-    return fragile
 
 
 @given(

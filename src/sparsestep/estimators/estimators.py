@@ -1,18 +1,18 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -28,22 +28,22 @@ from sparsestep.estimators.fitted import (
 )
 from sparsestep.estimators.path import Path, fit_path
 from sparsestep.estimators.validation import (
+    KINDS,
     alphas_wanted,
-    as_table,
-    clearer,
     interval_level,
+    is_pandas,
     one_alpha,
     other_columns,
     penalty_factors,
-    require_columns,
-    require_no_dates,
-    weights,
+    read_rows,
+    read_target,
+    require_finite,
     whole_number,
 )
 from sparsestep.inference.notes import FarRowsWarning
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.table import Table, unmasked
+from sparsestep.moments.table import Table
 from sparsestep.selection.selection import CRITERIA
 from sparsestep.selection.splitting import split_moments
 from sparsestep.solvers.collinearity import collinearity
@@ -59,6 +59,7 @@ from sparsestep.words import cross_validation, made_up_names
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
 Array = NDArray[np.float64]
+_T = TypeVar("_T")
 
 # A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
 # to do about that.
@@ -119,7 +120,7 @@ _SELECTING = """As a step that selects columns: ``SelectFromModel({name}(...), t
     takes all that are kept; its default threshold is the mean size of the coefficients."""
 
 
-def _documented(cls: type) -> type:
+def _documented(cls: type[_T]) -> type[_T]:
     """Put the texts that the estimators share into a docstring."""
     if cls.__doc__ is None:  # python -OO
         return cls
@@ -134,8 +135,24 @@ def _documented(cls: type) -> type:
     return cls
 
 
+@dataclass(eq=False, repr=False)
 class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: validation, moments, prediction, summary."""
+    """What the estimators share: settings, validation, moments, prediction, summary.
+
+    The fields are the parameters of the constructor, which scikit-learn finds by its signature.
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+    standardize: bool = True
+    penalty_factor: Any = None
+    gamma_0: float = 1e6
+    gamma_stop: float = 1e-8
+    gamma_step: float = 2.0
+    t_max: int = 2
+    epsilon: float = 1e-7
+    polish: str | None = None
+    solver: str = "auto"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows.
@@ -156,12 +173,10 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
-        targets = target_names(y)
-        X, y, weight = self._validated(X, y, sample_weight)
-        moments = Moments.from_data(X, y, weight, feature_names=self._names())
-        moments = moments._labelled(targets)
+        table = self._table(X, y, sample_weight)
+        moments = Moments._of_table(table)._labelled(target_names(y))
         with _underflow_ignored():
-            self._show(self._chosen(moments, Table(X, y, weight, None)))
+            self._show(self._chosen(moments, table))
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -248,29 +263,30 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if hasattr(self, "_fitted"):
             del self._fitted
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """X, y and weights checked, and the names of the columns noted."""
         self._forget()
-        table, names = as_table(X)
-        require_no_dates(table)
-        require_columns(y, "y")
-        try:
-            X, y = validate_data(
-                self,
-                table,
-                unmasked(y, "y"),
-                accept_sparse="csr",
-                dtype=(np.float64, np.float32),
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
-        except (TypeError, ValueError) as error:
-            raise clearer(error, table, y, names) from error
+        X, names = read_rows(X)
+        columns = X.columns if is_pandas(X) else names
+        X, y = validate_data(
+            self,
+            X,
+            read_target(y),
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
+            **KINDS,
+        )
+        require_finite(X, "X", columns)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._flat_y = y.ndim == 1
-        return X, y, weights(sample_weight, X)
+        table = Table(X, y, sample_weight, self._names())
+        if table.n_active < 2:
+            raise ValueError(
+                "Only one value of sample_weight is not zero; a fit needs at least 2 rows."
+            )
+        return table
 
     def _rows(self, X: Any) -> Any:
         """New rows checked against those of `fit`, columns of text encoded as there."""
@@ -279,18 +295,17 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             from sparsestep.sources.arrow import encoded_table
 
             X = encoded_table(X, texts, self._all_names())
-        table, names = as_table(X)
-        require_no_dates(table)
+        X, names = read_rows(X)
         fitted = getattr(self, "feature_names_in_", None)
-        kinds = {"accept_sparse": ("csr", "csc", "coo"), "dtype": (np.float64, np.float32)}
-        try:
-            if names is None or fitted is None:
-                return validate_data(self, table, reset=False, **kinds)
-            if names != list(fitted):
-                raise ValueError(other_columns(names, fitted))
-            return check_array(table, **kinds)
-        except (TypeError, ValueError) as error:
-            raise clearer(error, table, None, names) from error
+        columns = X.columns if is_pandas(X) else names
+        if names is None or fitted is None:
+            X = validate_data(self, X, reset=False, **KINDS)
+        elif names != list(fitted):
+            raise ValueError(other_columns(names, fitted))
+        else:
+            X = check_array(X, **KINDS)
+        require_finite(X, "X", columns)
+        return X
 
     def _adopt(self, moments: Moments) -> None:
         """Note what `_validated` would have noted of the rows."""
@@ -387,6 +402,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
 
 @_documented
+@dataclass(eq=False, repr=False)
 class SparseStep(_SparseStepBase):
     """Sparse linear regression without shrinkage, at one alpha or with a given number of variables.
 
@@ -431,34 +447,9 @@ class SparseStep(_SparseStepBase):
     array([2., 0., 0., 0., 0., 0.])
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        n_nonzero: int | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        penalty_factor: Any = None,
-        gamma_0: float = 1e6,
-        gamma_stop: float = 1e-8,
-        gamma_step: float = 2.0,
-        t_max: int = 2,
-        epsilon: float = 1e-7,
-        polish: str | None = None,
-        solver: str = "auto",
-    ) -> None:
-        self.alpha = alpha
-        self.n_nonzero = n_nonzero
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty_factor = penalty_factor
-        self.gamma_0 = gamma_0
-        self.gamma_stop = gamma_stop
-        self.gamma_step = gamma_step
-        self.t_max = t_max
-        self.epsilon = epsilon
-        self.polish = polish
-        self.solver = solver
+    alpha: float = 1.0
+    _: KW_ONLY
+    n_nonzero: int | None = None
 
     def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         settings = self._settings()
@@ -468,6 +459,7 @@ class SparseStep(_SparseStepBase):
 
 
 @_documented
+@dataclass(eq=False, repr=False)
 class SparseStepCV(_SparseStepBase):
     """Sparse linear regression without shrinkage, alpha chosen by cross-validation.
 
@@ -477,7 +469,7 @@ class SparseStepCV(_SparseStepBase):
     ----------
     {alphas}
     cv : int, splitter or iterable of (train, test), default=10
-        Any of scikit-learn's ways to split. A number means so many contiguous folds; given splits
+        Any of scikit-learn's ways to split. A number means as many contiguous folds; given splits
         are pairs of row numbers, or of one True or False for each row.
     rule : {"min", "1se"}, default="min"
         "min" takes the smallest cross-validation error; "1se" the sparsest model within one
@@ -529,40 +521,12 @@ class SparseStepCV(_SparseStepBase):
     Intervals hold for this set of variables as if it had been chosen beforehand.
     """
 
-    def __init__(
-        self,
-        alphas: Any = 101,
-        *,
-        cv: Any = 10,
-        rule: str = "min",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        penalty_factor: Any = None,
-        gamma_0: float = 1e6,
-        gamma_stop: float = 1e-8,
-        gamma_step: float = 2.0,
-        t_max: int = 2,
-        epsilon: float = 1e-7,
-        polish: str | None = None,
-        solver: str = "auto",
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty_factor = penalty_factor
-        self.gamma_0 = gamma_0
-        self.gamma_stop = gamma_stop
-        self.gamma_step = gamma_step
-        self.t_max = t_max
-        self.epsilon = epsilon
-        self.polish = polish
-        self.solver = solver
+    alphas: Any = 101
+    _: KW_ONLY
+    cv: Any = 10
+    rule: str = "min"
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Fit to rows.
@@ -588,13 +552,11 @@ class SparseStepCV(_SparseStepBase):
         if is_dask(X):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
-        targets = target_names(y)
-        X, y, weight = self._validated(X, y, sample_weight)
-        splits = self._splits(X, y, groups)
-        whole, train, valid, scheme = split_moments(X, y, weight, splits, self._names())
-        whole = whole._labelled(targets)
+        table = self._table(X, y, sample_weight)
+        whole, train, valid, scheme = split_moments(table, self._splits(table, groups))
+        whole = whole._labelled(target_names(y))
         how = Splits(scheme, self._splitter())
-        self._cross_validate(whole, train, valid, how, Table(X, y, weight, None))
+        self._cross_validate(whole, train, valid, how, table)
         return self
 
     def fit_moments(self, moments: Any) -> Self:
@@ -627,23 +589,23 @@ class SparseStepCV(_SparseStepBase):
             )
         return int(self.cv)
 
-    def _splits(self, X: Any, y: Any, groups: Any) -> list[Any]:
-        """The splits of `cv`; given ones as they are."""
-        if isinstance(self.cv, Integral) and self.cv > X.shape[0]:
+    def _splits(self, table: Table, groups: Any) -> list[Any] | int:
+        """The splits of `cv`: given ones as they are, and the number of contiguous folds."""
+        if isinstance(self.cv, Integral) and self.cv > table.n:
             raise ValueError(
-                f"cv={self.cv} folds need as many rows; there are {X.shape[0]}: lower cv."
+                f"cv={self.cv} folds need as many rows; there are {table.n}: lower cv."
             )
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
             return list(self.cv)
-        try:
-            return list(check_cv(self.cv).split(X, y, groups))
-        except ValueError as error:
-            if groups is None and "groups" in str(error):
-                raise ValueError(
-                    f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
-                    "a group by fit(X, y, groups=...)."
-                ) from error
-            raise
+        splitter = check_cv(self.cv)
+        if type(splitter) is KFold and not splitter.shuffle and splitter.n_splits <= table.n:
+            return int(splitter.n_splits)
+        if groups is None and _wants_groups(splitter):
+            raise ValueError(
+                f"{type(self.cv).__name__} keeps groups of rows together; say which rows are "
+                "a group by fit(X, y, groups=...)."
+            )
+        return list(splitter.split(table.X, table.target, groups))
 
     def _splitter(self) -> str | None:
         """What makes the splits, if not the order of the rows alone."""
@@ -679,20 +641,27 @@ class SparseStepCV(_SparseStepBase):
             print(f"[SparseStepCV] {message}")
 
 
+def _wants_groups(splitter: Any) -> bool:
+    """Whether a splitter of scikit-learn asks for the groups of the rows."""
+    routing = getattr(splitter, "get_metadata_routing", None)
+    return routing is not None and routing().split.requests.get("groups") is True
+
+
 def _now_and_then(say: Callable[[str], None]) -> Callable[[int, int], None]:
     """Say how many models are fitted, every other second."""
-    last = monotonic()
+    last = time.monotonic()
 
     def watch(done: int, total: int) -> None:
         nonlocal last
-        if monotonic() - last >= _SECONDS_BETWEEN_LINES:
-            last = monotonic()
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
             say(f"{done} of {total} models")
 
     return watch
 
 
 @_documented
+@dataclass(eq=False, repr=False)
 class SparseStepIC(_SparseStepBase):
     """Sparse linear regression without shrinkage, alpha chosen by an information criterion.
 
@@ -729,34 +698,9 @@ class SparseStepIC(_SparseStepBase):
     ['sex', 'bmi', 'bp', 's3', 's5']
     """
 
-    def __init__(
-        self,
-        criterion: str = "bic",
-        *,
-        alphas: Any = 101,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        penalty_factor: Any = None,
-        gamma_0: float = 1e6,
-        gamma_stop: float = 1e-8,
-        gamma_step: float = 2.0,
-        t_max: int = 2,
-        epsilon: float = 1e-7,
-        polish: str | None = None,
-        solver: str = "auto",
-    ) -> None:
-        self.criterion = criterion
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty_factor = penalty_factor
-        self.gamma_0 = gamma_0
-        self.gamma_stop = gamma_stop
-        self.gamma_step = gamma_step
-        self.t_max = t_max
-        self.epsilon = epsilon
-        self.polish = polish
-        self.solver = solver
+    criterion: str = "bic"
+    _: KW_ONLY
+    alphas: Any = 101
 
     def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
         if self.criterion not in CRITERIA:
@@ -840,9 +784,8 @@ def sparsestep_path(
         model._adopt(summed)
         moments = summed
     else:
-        X, y, weight = model._validated(X, y, sample_weight)
-        moments = Moments.from_data(X, y, weight, feature_names=model._names())
-        rows = Table(X, y, weight, None)
+        rows = model._table(X, y, sample_weight)
+        moments = Moments._of_table(rows)
     if not model._flat_y and np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."

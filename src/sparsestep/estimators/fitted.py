@@ -30,7 +30,7 @@ from sparsestep.moments.table import Table
 from sparsestep.selection.grid import fit_size
 from sparsestep.selection.selection import least_criterion, validation_errors
 from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.fitting import Fits, Settings, fit_alphas
+from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine
 from sparsestep.words import cross_validation, quoted, variables
 
@@ -250,7 +250,7 @@ def by_alpha(
 
 
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
-    """The best-fitting model found with exactly so many variables."""
+    """The best-fitting model found with exactly `size` variables."""
     if size > moments.n_features:
         raise ValueError(
             f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
@@ -274,7 +274,7 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
 
 
 def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
-    """Why no model has so many variables, as far as that is known."""
+    """Why no model has `size` variables, as far as that is known."""
     factor = settings.penalty_factor
     always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
     if always > size:
@@ -334,10 +334,11 @@ def by_validation(
     for k, fold in enumerate(valid):
         if fold.weight_sum <= 0:
             raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
-    grid = alphas_of(whole, alphas, settings)
+    problem = Problem.of(whole, settings)
+    grid = alphas_of(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
-    fits, *partial_fits = fit_alphas([whole, *train], grid, settings)
+    fits, *partial_fits = fit_alphas([problem, *train], grid, settings)
     found = _Found(whole, settings, rows)
     for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
         path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)

@@ -12,7 +12,7 @@ from sparsestep.moments.table import Table
 from sparsestep.selection.grid import fit_every_size, fit_grid
 from sparsestep.selection.selection import CRITERIA, criterion_path, least_criterion
 from sparsestep.selection.ties import best_fitting
-from sparsestep.solvers.fitting import Fits, Settings, fit_alphas
+from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.words import made_up_names, variables
 
@@ -23,7 +23,7 @@ __all__ = ["Path", "PathPoint", "alphas_of", "fit_path"]
 
 Array = NDArray[np.float64]
 
-# So many sizes are printed.
+# Number of sizes that are printed.
 _LINES = 12
 
 
@@ -309,9 +309,10 @@ def fit_path(
     if isinstance(alphas, str):
         fits, missing = fit_every_size(moments, settings)
         return fits, tuple(missing)
-    return fit_alphas([moments], alphas_of(moments, alphas, settings), settings)[0], ()
+    problem = Problem.of(moments, settings)
+    return fit_alphas([problem], alphas_of(problem, alphas, settings), settings)[0], ()
 
 
-def alphas_of(moments: Moments, alphas: int | Array, settings: Settings) -> Array:
-    """The alphas of an automatic grid of so many, or those given."""
-    return fit_grid(moments, alphas, settings) if isinstance(alphas, int) else alphas
+def alphas_of(problem: Problem, alphas: int | Array, settings: Settings) -> Array:
+    """The alphas of an automatic grid, where their number is given, or those given."""
+    return fit_grid(problem, alphas, settings) if isinstance(alphas, int) else alphas

@@ -6,24 +6,25 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsestep.moments.table import unmasked
+from sparsestep.moments.table import real_numbers, unmasked
 from sparsestep.words import quoted, repeated
 
 __all__ = [
+    "KINDS",
     "alpha_values",
     "alphas_wanted",
-    "as_table",
-    "clearer",
     "interval_level",
+    "is_pandas",
     "new_rows",
     "one_alpha",
     "other_columns",
     "penalty_factors",
-    "require_columns",
-    "require_no_dates",
-    "weights",
+    "read_rows",
+    "read_target",
+    "require_finite",
     "whole_number",
 ]
 
@@ -31,12 +32,19 @@ Array = NDArray[np.float64]
 
 # Smaller factors are as good as 0, larger ones as good as infinity.
 _LEAST_FACTOR, _MOST_FACTOR = 1e-30, 1e30
+# What scikit-learn leaves as it is; values that are not finite are found here, with their place.
+KINDS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": (np.float64, np.float32),
+    "ensure_all_finite": False,
+}
 
 
-def as_table(X: Any) -> tuple[Any, list[str] | None]:
-    """X as scikit-learn takes it, and the names of the columns of polars and pyarrow tables.
+def read_rows(X: Any) -> tuple[Any, list[str] | None]:
+    """X for scikit-learn to convert, and the names of its columns if it is a frame with names.
 
-    How well scikit-learn knows these two depends on its version, so they are read here.
+    What scikit-learn would refuse is refused here first, by the column and the row. How well it
+    knows polars and pyarrow depends on its version, so these are read here.
     """
     library, kind = type(X).__module__.split(".")[0], type(X).__name__
     if library == "polars" and kind == "LazyFrame":
@@ -50,7 +58,37 @@ def as_table(X: Any) -> tuple[Any, list[str] | None]:
         return _numbers(X.columns, X.get_columns(), X.height), list(X.columns)
     if library == "pyarrow" and kind in ("Table", "RecordBatch"):
         return _numbers(X.column_names, X.columns, X.num_rows), list(X.column_names)
-    return unmasked(X, "X"), None
+    if is_pandas(X):
+        for name, column in X.items():
+            dates = getattr(column.dtype, "kind", "") in ("m", "M")
+            if dates or _floats(column) is None:
+                raise ValueError(_not_numbers(name, column.dtype, () if dates else column))
+        return X, None
+    X = unmasked(X, "X")
+    array = X if hasattr(X, "dtype") else _array(X)
+    _require_real(array, "X")
+    if array.ndim == 1:
+        raise ValueError(
+            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) if it is "
+            "one column, X.reshape(1, -1) if it is one row."
+        )
+    return X, None
+
+
+def read_target(y: Any) -> Any:
+    """The target for scikit-learn to convert; refused as X is in `read_rows`."""
+    require_columns(y, "y")
+    y = unmasked(y, "y")
+    _require_real(y if hasattr(y, "dtype") else _array(y), "y")
+    values = None if y is None else _floats(y)
+    if values is not None:
+        require_finite(values, "y", getattr(y, "columns", None))
+    return y
+
+
+def is_pandas(X: Any) -> bool:
+    """Whether X is a frame of pandas, or like one."""
+    return hasattr(X, "iloc") and hasattr(X, "columns")
 
 
 def require_columns(table: Any, what: str) -> None:
@@ -62,6 +100,35 @@ def require_columns(table: Any, what: str) -> None:
         raise ValueError(f"{what} has no columns; give at least one.")
     if len(set(names)) < len(names):
         raise ValueError(f"{what} has more than one column {repeated(names)!r}; rename one.")
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Lists and the like as an array; of objects if they are no table."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.asarray(values, dtype=object)
+
+
+def _require_real(array: Any, what: str) -> None:
+    """Refuse complex numbers, dates in X, and texts and objects that are no numbers."""
+    kind = getattr(array.dtype, "kind", "")
+    if kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {what} has type {array.dtype}; give real numbers."
+        )
+    if what == "X" and kind in "mM":
+        raise ValueError(f"X has type {array.dtype}; turn dates into numbers first.")
+    # NumPy's texts are no numbers in y, where those of a list or a series are read as such.
+    if kind == "O" or (what == "X" and kind in "US"):
+        for value in np.asarray(array).flat:
+            try:
+                float(str(value) if isinstance(value, str) else value)
+            except (TypeError, ValueError) as error:
+                if _is_missing(value) or np.ndim(value):
+                    continue
+                whole = "X is not a table of numbers" if what == "X" else "y is not numbers"
+                raise type(error)(f"{whole}: {error}.") from error
 
 
 def _numbers(names: Any, columns: Any, n: int) -> Array:
@@ -84,7 +151,7 @@ def _numbers(names: Any, columns: Any, n: int) -> Array:
 def _not_numbers(name: Any, kind: Any, values: Iterable[Any] = ()) -> str:
     """The sentence for a column that does not hold numbers, or does so but for a few texts."""
     present = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
-    strays = [(row, value) for row, value in present if not _is_number(value)]
+    strays = [(row, value) for row, value in present if _floats(value) is None]
     if strays and isinstance(strays[0][1], str) and 2 * len(strays) < len(present):
         row, text = strays[0]
         return (
@@ -116,67 +183,16 @@ def new_rows(X: Any, m: int, fitted: Sequence[str] | None) -> Any:
     """X checked against the number of columns of a fit, and their names if both have any."""
     from sklearn.utils import check_array
 
-    table, names = as_table(X)
-    require_no_dates(table)
-    try:
-        rows = check_array(table, accept_sparse="csr", dtype=(np.float64, np.float32))
-    except (TypeError, ValueError) as error:
-        raise clearer(error, table, None, names) from error
+    table, names = read_rows(X)
     if names is None and hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
+    rows = check_array(table, **KINDS)
+    require_finite(rows, "X", names)
     if names is not None and fitted is not None and names != list(fitted):
         raise ValueError(other_columns(names, fitted))
     if rows.shape[1] != m:
         raise ValueError(f"X has {rows.shape[1]} columns, but the fit was to {m}.")
     return rows
-
-
-def require_no_dates(X: Any) -> None:
-    """Refuse dates, which NumPy would quietly turn into days or nanoseconds since 1970."""
-    if hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns"):
-        for name, kind in zip(X.columns, X.dtypes, strict=True):
-            if getattr(kind, "kind", "") in ("m", "M"):
-                raise ValueError(_not_numbers(name, kind))
-    elif getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
-        raise ValueError(f"X has type {X.dtype}; turn dates into numbers first.")
-
-
-def clearer(error: Exception, X: Any, y: Any, names: Any) -> Exception:
-    """The same error naming the column and the row, where they can be found."""
-    words = str(error)
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        names = X.columns
-        for name, column in X.items():
-            if not _is_numeric(column):
-                return ValueError(_not_numbers(name, column.dtype, column))
-    if words.startswith("Complex data"):
-        what, kind = (
-            ("X", np.asarray(X).dtype) if np.iscomplexobj(X) else ("y", np.asarray(y).dtype)
-        )
-        return ValueError(f"{words.splitlines()[0]}: {what} has type {kind}; give real numbers.")
-    if words.startswith("Expected 2D array, got 1D array"):
-        return ValueError(
-            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) if it is "
-            "one column, X.reshape(1, -1) if it is one row."
-        )
-    if words.startswith(("could not convert string", "float() argument")):
-        words = words.replace("np.str_(", "").replace("')", "'")
-        what = "y is not numbers" if _is_numeric(X) else "X is not a table of numbers"
-        return type(error)(f"{what}: {words}.")
-    if words.startswith("Input y contains"):
-        return _with_place(error, y, "y", getattr(y, "columns", None))
-    if words.startswith(("Input X contains", "Input contains")):
-        return _with_place(error, X, "X", names)
-    return error
-
-
-def _is_numeric(X: Any) -> bool:
-    """Whether the values can be read as numbers."""
-    try:
-        _floats(X)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _is_missing(value: Any) -> bool:
@@ -185,82 +201,38 @@ def _is_missing(value: Any) -> bool:
     return value is None or not isinstance(same, bool | np.bool_) or not same
 
 
-def _is_number(value: Any) -> bool:
-    """Whether one value can be read as a number."""
+def _floats(values: Any) -> Array | None:
+    """The values as numbers, pandas' own mark of a missing one as NaN; None if they are others."""
     try:
-        float(value)
+        if hasattr(values, "to_numpy") and hasattr(values, "isna"):
+            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        return False
-    return True
+        return None
 
 
-def _floats(values: Any) -> Array:
-    """The values as numbers; pandas' own mark of a missing one becomes NaN."""
-    if hasattr(values, "to_numpy") and hasattr(values, "isna"):
-        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(values, dtype=np.float64)
-
-
-def _with_place(error: Exception, values: Any, what: str, names: Any) -> Exception:
-    """The error for a value that is not finite, with its row and column."""
-    if hasattr(values, "tocoo"):
+def require_finite(values: Any, what: str, names: Any) -> None:
+    """Refuse values that are not finite, by the row and the column of the first."""
+    numbers = values.data if sp.issparse(values) else values
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(numbers.sum()) or np.isfinite(numbers).all():
+            return
+    if sp.issparse(values):
         entries = values.tocoo()
         bad = np.flatnonzero(~np.isfinite(entries.data))
-        first = bad[np.lexsort((entries.col[bad], entries.row[bad]))[:1]]
-        places = np.column_stack([entries.row[first], entries.col[first]])
-        found = entries.data[first]
+        first = bad[np.lexsort((entries.col[bad], entries.row[bad]))[0]]
+        place, found = (entries.row[first], entries.col[first]), entries.data[first]
     else:
-        array = _floats(values)
-        places = np.argwhere(~np.isfinite(array))[:1]
-        found = array[tuple(places.T)]
-    if not len(places) or places.shape[1] > 2:
-        return error
-    row, *column = (int(index) for index in places[0])
+        place = tuple(np.argwhere(~np.isfinite(values))[0])
+        found = values[place]
+    row, *column = map(int, place)
     where = f"row {row}"
     if column and (what == "X" or values.shape[1] > 1):
-        name = f"column {column[0]}"
-        if names is not None:
-            name = f"column {names[column[0]]!r}"
-        where += f" of {name}"
-    word = "NaN" if np.isnan(found[0]) else "infinity"
-    return ValueError(
+        where += f" of column {column[0] if names is None else repr(names[column[0]])}"
+    word = "NaN" if np.isnan(found) else "infinity"
+    raise ValueError(
         f"Input {what} contains {word}, first in {where}; remove such rows or fill them in."
     )
-
-
-def weights(sample_weight: Any, X: Any) -> Array | None:
-    """Weights as an array; the moments check their values."""
-    if sample_weight is None:
-        return None
-    values = _real_numbers(unmasked(sample_weight, "sample_weight"))
-    if values is None:
-        raise ValueError("sample_weight must be numbers, one for each row of X.")
-    if not values.ndim:
-        return np.full(X.shape[0], values)
-    if values.shape != (X.shape[0],):
-        raise ValueError(f"sample_weight has shape {values.shape} but X has {X.shape[0]} rows.")
-    if not values.any():
-        raise ValueError("All values of sample_weight are zero, so there are no rows.")
-    if np.count_nonzero(values) < 2:
-        raise ValueError(
-            "Only one value of sample_weight is not zero; a fit needs at least 2 rows."
-        )
-    return values
-
-
-def _real_numbers(values: Any) -> Array | None:
-    """Numbers and booleans as doubles; None for all else that NumPy would turn into numbers."""
-    try:
-        array = np.asarray(values)
-        numbers = array.dtype.kind in "fiub" or (
-            array.dtype == object
-            # NumPy counts durations among the integers, and its booleans not.
-            and all(isinstance(v, Real | Decimal | np.bool_) for v in array.flat)
-            and not any(isinstance(v, np.timedelta64) for v in array.flat)
-        )
-        return array.astype(np.float64) if numbers else None
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> Array | None:
@@ -269,7 +241,7 @@ def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> A
         return None
     named = _is_named(given)
     ordered = _in_order(given, names) if named else given
-    factor = _real_numbers(unmasked(ordered, "penalty_factor"))
+    factor = real_numbers(unmasked(ordered, "penalty_factor"))
     if factor is None:
         raise ValueError(f"penalty_factor must be numbers; got {given!r}.")
     if factor.shape != (m,):
@@ -332,7 +304,7 @@ def one_alpha(alpha: Any) -> Array:
 
 def alpha_values(alphas: Any, name: str) -> Array:
     """Alphas as numbers, largest first, each once."""
-    values = _real_numbers(unmasked(alphas, name))
+    values = real_numbers(unmasked(alphas, name))
     if values is None or values.ndim != 1 or not len(values):
         raise ValueError(f"{name} must be how many to try, or a list of numbers; got {alphas!r}.")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.table import BLOCK_BYTES, Table
+from sparsestep.moments.table import Table
 from sparsestep.solvers.equations import copies_among_rows, later_copies
 
 __all__ = ["COLLINEAR", "Fingerprint", "zero_one"]
@@ -19,15 +19,17 @@ Index = NDArray[np.intp]
 
 # From this correlation on it is nearly arbitrary which of two columns a sparse model keeps.
 COLLINEAR = 0.95
-# Of so many pairs the names are worth reading.
+# Number of pairs that are listed by name.
 _MOST_PAIRS = 20
 # Rows of the correlation matrix that are looked at together.
 _BLOCK = 512
+# Numbers of the rows that are looked at together: they stay in the cache.
+_BLOCK_ELEMENTS = 1 << 15
 # Multiplications that a search among the rows of thin moments may take: seconds.
 _MOST_WORK = 2e10
 # Relative rounding of sums.
 _ROUNDING = 1e-9
-# A new value is far outside if it is so many times as far from the mean as any that was fitted.
+# A new value is far outside if it is this many times as far from the mean as any fitted one.
 _FAR = 3.0
 # Fewer rows than these are in order by chance.
 _LEAST_ROWS = 10
@@ -137,8 +139,11 @@ def _weight_of_rows(
         return rows, np.where(np.isnan(p), np.sqrt(moments.n_samples - 1.0), reach)
     squares, largest = np.zeros(len(columns)), np.zeros(len(columns))
     for z, w in _standardized(moments, columns, mean, deviation, table):
-        largest = np.maximum(largest, np.abs(z).max(axis=0, initial=0.0))
-        squares += np.sum((z**2 if w is None else z**2 * w[:, np.newaxis]) ** 2, axis=0)
+        largest = np.maximum(largest, np.maximum(z.max(axis=1), -z.min(axis=1)))
+        z *= z
+        if w is not None:
+            z *= w
+        squares += np.einsum("ij,ij->i", z, z)
     # Rows of thin moments have been multiplied by the roots of their weights.
     reach = unknown if table is None and weighted else _FAR * largest
     return moments.weight_sum**2 / squares, reach
@@ -147,16 +152,19 @@ def _weight_of_rows(
 def _standardized(
     moments: Moments, columns: Index, mean: Array, deviation: Array, table: Table | None
 ) -> Iterator[tuple[Array, Array | None]]:
-    """Blocks of rows of the columns in deviations from the mean, and their weights."""
+    """Each column in deviations from its mean, (n_columns, n_rows) block by block, and weights."""
     if table is None:
-        yield moments.rows[0][:, columns] / deviation, None
+        yield (moments.rows[0][:, columns] / deviation).T, None
         return
-    step = max(BLOCK_BYTES // (8 * max(len(columns), 1)), 1)
+    step = max(_BLOCK_ELEMENTS // max(len(columns), 1), 1)
     for a in range(0, table.n, step):
         X, _, w = table.block(a, a + step)
-        X = X[:, columns]
-        X = X.toarray() if sp.issparse(X) else X
-        yield (np.asarray(X, dtype=np.float64) - mean) / deviation, w
+        if X.shape[0]:
+            z = X[:, columns].toarray().T if sp.issparse(X) else X.T[columns]
+            z = z.astype(np.float64, copy=False)
+            z -= mean[:, np.newaxis]
+            z /= deviation[:, np.newaxis]
+            yield z, w
 
 
 def _row_numbers(moments: Moments, table: Table | None) -> tuple[int, ...]:

@@ -28,11 +28,11 @@ def standard_errors(
     `known` is the `collinearity` of these coefficients.
     """
     errors = np.full(len(coef), np.nan)
-    free = moments.weight_sum - len(known.inside) - fit_intercept
-    if free <= 0 or not len(known.inside):
+    free = moments.weight_sum - len(known.support) - fit_intercept
+    if free <= 0 or not len(known.support):
         return errors, max(float(free), 0.0)
     rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
-    errors[known.inside] = np.sqrt(rss / free) * np.sqrt(known.inverse_diagonal())
+    errors[known.support] = np.sqrt(rss / free) * np.sqrt(known.inverse_diagonal())
     return errors, float(free)
 
 

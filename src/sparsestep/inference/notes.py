@@ -34,7 +34,7 @@ __all__ = [
 Array = NDArray[np.float64]
 Names = Sequence[str]
 
-# So many names are shown.
+# Number of names that are shown.
 _MOST = 5
 # A variable rests on few rows if on fewer than these, and on less than a tenth of all.
 _FEW = 5

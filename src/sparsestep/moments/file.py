@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsestep.moments.runs import Run
-from sparsestep.moments.sums import Sums
-from sparsestep.moments.thin import DenseRows
+from sparsestep.moments.sums import Rows, Sums
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 
@@ -46,8 +45,8 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         "weight_sum": np.array(sums.weight_sum),
         "mean_x": sums.mean_x,
         "mean_y": sums.mean_y,
-        "low_x": sums.low_x,
-        "low_y": sums.low_y,
+        "low_x": sums.low[: sums.m],
+        "low_y": sums.low[sums.m :],
         "flat_y": np.array(sums.flat_y),
         "xty": sums.xty,
         "yty": sums.yty,
@@ -67,7 +66,7 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         arrays["xtx"] = sums.xtx
     else:
         rows = sums.kept_rows()
-        arrays["rows"], arrays["targets"] = rows.A, rows.y
+        arrays["rows"], arrays["targets"] = rows.X, rows.y
     private = sums.pieces is not None
     with whole_file(path, "moments", private=private) as temporary, open(temporary, "wb") as file:
         np.savez(file, **arrays)
@@ -156,14 +155,15 @@ def _from_archive(archive: Any) -> Sums:
             raise _Unreadable("is damaged: xtx is not symmetric")
     else:
         n = len(archive["rows"])
-        pieces = (DenseRows(array("rows", n, m), array("targets", n, k)),)
+        pieces = (Rows(array("rows", n, m), array("targets", n, k)),)
+    low = np.zeros(m + k)
+    if version > 1:
+        low = np.concatenate([array("low_x", m), array("low_y", k)])
     sums = Sums(
         n_samples=single("n_samples", np.integer),
         weight_sum=float(array("weight_sum")),
-        mean_x=array("mean_x", m),
-        mean_y=array("mean_y", k),
-        low_x=array("low_x", m) if version > 1 else np.zeros(m),
-        low_y=array("low_y", k) if version > 1 else np.zeros(k),
+        mean=np.concatenate([array("mean_x", m), array("mean_y", k)]),
+        low=low,
         xtx=xtx,
         pieces=pieces,
         xty=array("xty", m, k),
@@ -183,10 +183,7 @@ def _from_archive(archive: Any) -> Sums:
         raise _Unreadable("is damaged: diag is not the diagonal of xtx")
     if pieces is not None and not _belongs(pieces[0], sums):
         raise _Unreadable("is damaged: its sums of squares are not those of its rows")
-    if not all(
-        np.array_equal(high + low, high)
-        for high, low in ((sums.mean_x, sums.low_x), (sums.mean_y, sums.low_y))
-    ):
+    if not np.array_equal(sums.mean + sums.low, sums.mean):
         raise _Unreadable("is damaged: a mean has a low part that is too large")
     if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
         raise _Unreadable("is damaged: a sum of squares is negative")
@@ -211,9 +208,9 @@ def _runs(text: str) -> tuple[Run, ...]:
     return runs
 
 
-def _belongs(rows: DenseRows, sums: Sums) -> bool:
+def _belongs(rows: Rows, sums: Sums) -> bool:
     """Whether thin sums have the squares and products of their rows, but for rounding."""
-    pairs = ((rows.A, sums.diag), (rows.y, sums.yty))
+    pairs = ((rows.X, sums.diag), (rows.y, sums.yty))
     length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))
     return all(
         np.allclose(np.einsum("ij,ij->j", a, a), s, rtol=1e-3, atol=0) for a, s in pairs

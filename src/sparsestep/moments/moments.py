@@ -1,13 +1,12 @@
 """Moments: all that the method needs of the rows, in one pass over any number of them.
 
-The class here is the public face of `sums`, where the formulas are, and of `one_pass`, `thin` and
-`moments_file`.
+The class here is the public face of `sums`, where the formulas are, of `one_pass` and of `file`.
 """
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,25 @@ from scipy.linalg import lapack, solve_triangular
 
 from sparsestep.moments import file as moments_file
 from sparsestep.moments.file import MomentsFileError
-from sparsestep.moments.one_pass import fold_sums
-from sparsestep.moments.partition import fold_ids
-from sparsestep.moments.runs import Run, require_all_folds, run_id
-from sparsestep.moments.sums import Sums, combine, merge, require_mergeable
+from sparsestep.moments.one_pass import fold_ids, fold_sums
+from sparsestep.moments.runs import (
+    Run,
+    Runs,
+    joined,
+    require_all_folds,
+    require_same_folds,
+    run_id,
+)
+from sparsestep.moments.sums import Sums, is_thin, merge, require_mergeable, row_count
 from sparsestep.moments.table import Table
-from sparsestep.moments.thin import row_count
+from sparsestep.threads import side_by_side
 
 __all__ = ["Moments", "MomentsFileError", "leave_one_out"]
 
 Array = NDArray[np.float64]
+
+# Below this many columns starting threads costs more than merging.
+_MANY_COLUMNS = 100
 
 
 class Moments:
@@ -147,8 +155,7 @@ class Moments:
         >>> moments.n_samples, moments.weight_sum, moments.mean_x
         (3, 4.0, array([2.75]))
         """
-        table = Table(X, y, sample_weight, feature_names)
-        return cls._make(fold_sums(table, None, 1)[0])
+        return cls._of_table(Table(X, y, sample_weight, feature_names))
 
     @classmethod
     def from_batches(
@@ -175,31 +182,25 @@ class Moments:
         >>> Moments.from_batches((rng.normal(size=(100, 3)), np.ones(100)) for _ in range(5))
         Moments(n_samples=500, n_features=3)
         """
-        total: Sums | None = None
         # Thin pieces wait until together they have as many rows as columns: a product for each
         # handful of rows would pass over the m x m matrix every time.
         waiting: list[Sums] = []
-        waiting_rows = 0
+        rows = 0
         for number, batch in enumerate(batches):
             try:
                 X, y, *rest = batch
                 if len(rest) > 1:
                     raise ValueError("expected (X, y) or (X, y, sample_weight).")
                 table = Table(X, y, rest[0] if rest else None, feature_names, zero_weights_ok=True)
-                piece = fold_sums(table, None, 1)[0]
-                if waiting or total is not None:
-                    require_mergeable(waiting[0] if total is None else total, piece)
+                piece = fold_sums(table)[0]
+                if waiting:
+                    require_mergeable(waiting[0], piece)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"Batch {number}: {error}") from error
             waiting.append(piece)
-            m = len(piece.mean_x)
-            waiting_rows += m if piece.pieces is None else row_count(piece.pieces)
-            if waiting_rows >= m:
-                group = merge(waiting)
-                total = group if total is None else combine(total, group, overwrite=True)
-                waiting, waiting_rows = [], 0
-        if total is not None:
-            waiting.insert(0, total)
+            rows += piece.m if piece.pieces is None else row_count(piece.pieces)
+            if rows >= piece.m and len(waiting) > 1:
+                waiting, rows = [merge(waiting, into_first=True)], 0
         if not waiting:
             raise ValueError("There are no batches, so the columns are unknown.")
         return cls._make(merge(waiting))
@@ -237,9 +238,17 @@ class Moments:
         >>> [fold.mean_y for fold in Moments.from_folds(X, y, [0, 1, 0, 1, 0, 1])]
         [2.0, 3.0]
         """
-        table = Table(X, y, sample_weight, feature_names)
-        ids, count = fold_ids(folds, table.n)
-        return [cls._make(sums) for sums in fold_sums(table, ids, count)]
+        return cls._of_folds(Table(X, y, sample_weight, feature_names), folds)
+
+    @classmethod
+    def _of_table(cls, table: Table) -> "Moments":
+        """Moments of checked rows."""
+        return cls._make(fold_sums(table)[0])
+
+    @classmethod
+    def _of_folds(cls, table: Table, folds: Any) -> "list[Moments]":
+        """Moments of every part of a partition of checked rows."""
+        return [cls._make(sums) for sums in fold_sums(table, *fold_ids(folds, table.n))]
 
     @classmethod
     def merge(cls, pieces: "Iterable[Moments]") -> "Moments":
@@ -262,12 +271,14 @@ class Moments:
         >>> Moments.merge(pieces).xtx
         array([[10.]])
         """
-        return cls._make(merge(map(_sums_of, pieces)))
+        sums = [_sums_of(piece) for piece in pieces]
+        return cls._make(merge(sums, _runs_of(sums)))
 
     def __add__(self, other: "Moments") -> "Moments":
         if not isinstance(other, Moments):
             return NotImplemented
-        return self._make(combine(self._sums, other._sums, overwrite=False))
+        a, b = self._sums, other._sums
+        return self._make(merge([a, b], joined(a.runs, b.runs)))
 
     def __radd__(self, other: object) -> "Moments":
         # `sum` starts from 0.
@@ -288,7 +299,7 @@ class Moments:
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return len(self._sums.mean_x)
+        return self._sums.m
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -363,7 +374,7 @@ class Moments:
         if not self.is_thin:
             raise AttributeError("Dense moments keep no rows; compress() makes some.")
         rows = self._sums.kept_rows()
-        return _read_only(rows.A), _read_only(rows.y[:, 0] if self._sums.flat_y else rows.y)
+        return _read_only(rows.X), _read_only(rows.y[:, 0] if self._sums.flat_y else rows.y)
 
     def __repr__(self) -> str:
         thin = ", thin" if self.is_thin else ""
@@ -408,22 +419,9 @@ class Moments:
         3.0
         """
         sums = self._sums
-        if not 0 <= t < len(sums.mean_y):
-            raise ValueError(f"There are {len(sums.mean_y)} targets, from 0; got {t!r}.")
-        one = slice(t, t + 1)
-        pieces = None if sums.pieces is None else tuple(p.target(one) for p in sums.pieces)
-        return self._make(
-            replace(
-                sums,
-                pieces=pieces,
-                mean_y=sums.mean_y[one],
-                low_y=sums.low_y[one],
-                xty=sums.xty[:, one],
-                yty=sums.yty[one],
-                flat_y=True,
-                target_names=sums.target_names and sums.target_names[one],
-            )
-        )
+        if not 0 <= t < len(sums.yty):
+            raise ValueError(f"There are {len(sums.yty)} targets, from 0; got {t!r}.")
+        return self if sums.flat_y else self._make(sums.target(t))
 
     # -- computing ---------------------------------------------------------------------------
 
@@ -491,8 +489,8 @@ class Moments:
             )
         B = coef[:, None] if coef.ndim == 1 else coef
         if sums.pieces is None:
-            value = sums.yty - 2.0 * np.einsum("ij,ij->j", *np.broadcast_arrays(B, sums.xty))
-            value = np.maximum(value + np.einsum("ij,ij->j", B, sums.gram @ B), 0.0)
+            with_y = np.sum(B * sums.xty, axis=0)
+            value = np.maximum(sums.yty - 2.0 * with_y + np.sum(B * (sums.gram @ B), axis=0), 0.0)
         else:
             value = np.zeros(max(B.shape[1], k))
             used = np.flatnonzero(B.any(axis=1))
@@ -536,7 +534,7 @@ class Moments:
         sums = self._sums
         if sums.pieces is not None:
             rows = sums.stacked_rows()
-            return rows.A, rows.y[:, 0] if sums.flat_y else rows.y
+            return rows.X, rows.y[:, 0] if sums.flat_y else rows.y
         m, k = sums.xty.shape
         scale = np.sqrt(sums.diag)
         used = np.flatnonzero(scale)
@@ -616,8 +614,8 @@ class Moments:
 def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     """Training moments of every fold: for each one, the merge of all others.
 
-    By merges from both ends, 3 for each fold. Never by subtracting a fold from the total, which
-    loses the digits of any column that varies mostly within that fold.
+    The matrices are added up from both ends, 3 sums for each fold. A fold is never subtracted from
+    the total, which loses the digits of any column that varies mostly within that fold.
 
     Parameters
     ----------
@@ -639,26 +637,24 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     if len(folds) < 2:
         raise ValueError(f"Leaving one fold out needs at least two folds, not {len(folds)}.")
     sums = [_sums_of(fold) for fold in folds]
-    require_all_folds([each.runs for each in sums])
-    before = [sums[0]]
-    for fold in sums[1:-1]:
-        before.append(combine(before[-1], fold, overwrite=False))
-    # What is in one place only may be overwritten once it has served: no fold, and not what stands
-    # both before an empty fold and after it.
-    places = Counter(map(id, (*sums, *before)))
-    result = [before.pop()]
-    after, ours = sums[-1], False
-    for fold in sums[-2:0:-1]:
-        first = before.pop()
-        train = combine(first, after, overwrite=places[id(first)] == 1)
-        result.append(train)
-        # Where all folds before are empty, what was handed out is `after` itself.
-        ours = ours and train is not after
-        merged = combine(after, fold, overwrite=ours)
-        ours = merged is not fold and (ours or merged is not after)
-        after = merged
-    result.append(after)
-    return [Moments._make(train) for train in reversed(result)]
+    for each in sums[1:]:
+        require_mergeable(sums[0], each)
+    if any(each.runs for each in sums):
+        require_all_folds([each.runs for each in sums])
+    others = [[*sums[:k], *sums[k + 1 :]] for k in range(len(sums))]
+    grams: list[list[Array]] | list[None] = [None] * len(sums)
+    if not all(map(is_thin, others)):
+        before = list(accumulate((each.gram for each in sums[:-1]), np.add))
+        after = list(accumulate((each.gram for each in sums[:0:-1]), np.add))[::-1]
+        inner = [list(pair) for pair in zip(before, after[1:], strict=False)]
+        grams = [[after[0]], *inner, [before[-1]]]
+
+    def training(k: int) -> Moments:
+        # Of the sums from the left all but the first fold's own matrix are used only here.
+        train = merge(others[k], _runs_of(others[k]), grams=grams[k], into_first=k > 1)
+        return Moments._make(train)
+
+    return side_by_side(training, range(len(sums)), sums[0].m >= _MANY_COLUMNS)
 
 
 def _sums_of(moments: Moments) -> Sums:
@@ -666,6 +662,12 @@ def _sums_of(moments: Moments) -> Sums:
     if not isinstance(moments, Moments):
         raise TypeError(f"Only moments can be merged with moments, not {type(moments)}.")
     return moments._sums
+
+
+def _runs_of(sums: Sequence[Sums]) -> Runs:
+    """The folds that parts are together, if they are folds."""
+    known = [each.runs for each in sums if each.runs]
+    return require_same_folds(known) if known else ()
 
 
 def _read_only(array: Array) -> Array:

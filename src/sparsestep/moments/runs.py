@@ -68,7 +68,7 @@ def run_id(folds: Iterable[Any]) -> str:
         digest.update(
             f"{sums.n_samples} {sums.weight_sum!r} {sums.names}".encode("utf-8", "replace")
         )
-        for part in (sums.mean_x, sums.mean_y, sums.diag, sums.xty, sums.yty):
+        for part in (sums.mean, sums.diag, sums.xty, sums.yty):
             digest.update(part.tobytes())
     return digest.hexdigest()[:16]
 

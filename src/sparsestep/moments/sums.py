@@ -1,4 +1,4 @@
-"""Means and centred sums of rows, and their merging by the pairwise formula.
+"""Means and centred sums of rows, and their merging.
 
 With weights w (1 where none are given), W their sum, and every sum taken about the means,
 
@@ -6,36 +6,38 @@ With weights w (1 where none are given), W their sum, and every sum taken about 
     q = sum w (x - mean_x)(y - mean_y)      `xty`
     sum w (y - mean_y)^2                    `yty`
 
-and two sets of rows a and b together have the sums of both plus one product of their means
-(Chan, Golub and LeVeque 1983):
+and several sets of rows together have the sums of all, plus one product for each set after the
+first (Chan, Golub and LeVeque 1983), the sets before it being taken as one of weight V_j:
 
-    S = S_a + S_b + u u',   u = sqrt(W_a W_b / W) (mean_a - mean_b)
+    S = sum_j S_j + sum_j u_j u_j',   u_j = sqrt(V_j W_j / (V_j + W_j)) (mean of these - mean_j)
 
 The sums about zero, X'X - W mean mean', appear nowhere: at mean/sd = 1e7 they have no digit left.
 Nor are means rounded to one double, of which the difference of two keeps as few digits: they are
-pairs, `mean_x` + `low_x`.
+pairs, `mean` + `low`. Fewer rows than columns are kept themselves instead of S.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.moments.runs import Runs, joined, require_same_folds
+from sparsestep.moments.runs import Runs
 from sparsestep.moments.table import column_name
-from sparsestep.moments.thin import DenseRows, Piece, gram, row_count
-from sparsestep.moments.twofold import add
+from sparsestep.moments.twofold import Pair, add, two_sum
 from sparsestep.words import quoted
 
 __all__ = [
     "SMALLEST_SQUARES",
     "OutOfRange",
+    "Rows",
     "Sums",
-    "combine",
+    "is_thin",
     "merge",
     "outer_strips",
     "require_mergeable",
+    "row_count",
 ]
 
 Array = NDArray[np.float64]
@@ -50,105 +52,178 @@ class OutOfRange(ValueError):
     """A sum of squares is too large or too small for a double."""
 
 
+class Rows:
+    """Centred rows times the square roots of their weights, and their targets.
+
+    The rows are ``A = X``, or ``A = diag(root) (X - 1 mean')`` with X sparse.
+    """
+
+    def __init__(
+        self, X: Any, y: Array, root: Array | None = None, mean: Array | None = None
+    ) -> None:
+        self.X, self.y, self.root, self.mean = X, y, root, mean
+
+    def dot(self, V: Array) -> Array:
+        """A V."""
+        if self.root is None or self.mean is None:
+            return np.asarray(self.X @ V)
+        product = self.X @ V - self.mean @ V
+        return np.asarray((product.T * self.root).T)
+
+    def transposed_dot(self, U: Array) -> Array:
+        """A' U."""
+        if self.root is None or self.mean is None:
+            return np.asarray(self.X.T @ U)
+        scaled = (U.T * self.root).T
+        return np.asarray(self.X.T @ scaled - np.multiply.outer(self.mean, scaled.sum(axis=0)))
+
+    def columns(self, which: Any = slice(None)) -> Array:
+        """Some columns of A, or all."""
+        if self.root is None or self.mean is None:
+            return np.asarray(self.X[:, which])
+        A: Array = self.X[:, which].toarray()
+        A -= self.mean[which]
+        A *= self.root[:, np.newaxis]
+        return A
+
+    def target(self, one: slice) -> "Rows":
+        """The same rows with one of their targets."""
+        return Rows(self.X, self.y[:, one], self.root, self.mean)
+
+
+def row_count(pieces: Iterable[Rows]) -> int:
+    """Rows in all pieces."""
+    return sum(len(piece.y) for piece in pieces)
+
+
+def _gram(pieces: Sequence[Rows], m: int) -> Array:
+    """Sum of A'A over pieces of rows."""
+    total = np.zeros((m, m))
+    few: list[Array] = []
+    for piece in pieces:
+        # Single rows (differences of means) are gathered: each alone would cost a pass over S.
+        few.append(piece.columns())
+        if sum(map(len, few)) >= m or piece is pieces[-1]:
+            A = np.concatenate(few) if len(few) > 1 else few[0]
+            total += A.T @ A
+            few = []
+    return total
+
+
 @dataclass
 class Sums:
     """Means and centred sums of a set of rows; the targets are always two-dimensional.
 
-    Thin sums keep `pieces` of rows; their `xtx` is None until `gram` is first asked for.
+    Attributes
+    ----------
+    mean, low : ndarrays of shape (m + k,)
+        The means of the columns and of the targets are ``mean + low``, in twice the precision.
+    pieces : tuple of Rows, or None
+        The rows of thin sums; `xtx` is then None until `gram` is first asked for.
+    categories : dict
+        Columns of text that columns of zeros and ones stand for, and their categories.
+    runs : tuple of Run
+        The folds that these are, if they are folds.
     """
 
     n_samples: int
     weight_sum: float
-    mean_x: Array
-    mean_y: Array
-    # The means are mean_x + low_x and mean_y + low_y, in twice the precision.
-    low_x: Array
-    low_y: Array
+    mean: Array
+    low: Array
     xtx: Array | None
-    pieces: tuple[Piece, ...] | None
+    pieces: tuple[Rows, ...] | None
     xty: Array
     yty: Array
     diag: Array
     names: tuple[str, ...] | None
     flat_y: bool
     target_names: tuple[str, ...] | None = None
-    # Columns of text that columns of zeros and ones stand for, and their categories.
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # The folds that these are, if they are folds.
     runs: Runs = ()
 
     @classmethod
     def empty(cls, m: int, k: int, names: tuple[str, ...] | None, flat_y: bool) -> "Sums":
         """Sums of no rows."""
-        return cls(
-            n_samples=0,
-            weight_sum=0.0,
-            mean_x=np.zeros(m),
-            mean_y=np.zeros(k),
-            low_x=np.zeros(m),
-            low_y=np.zeros(k),
-            xtx=None if m else np.zeros((0, 0)),
-            pieces=() if m else None,
-            xty=np.zeros((m, k)),
-            yty=np.zeros(k),
-            diag=np.zeros(m),
-            names=names,
-            flat_y=flat_y,
-        )
+        mean, low = np.zeros((2, m + k))
+        xtx, pieces = (None, ()) if m else (np.zeros((0, 0)), None)
+        sums = np.zeros((m, k)), np.zeros(k), np.zeros(m)
+        return cls(0, 0.0, mean, low, xtx, pieces, *sums, names, flat_y)
+
+    @property
+    def m(self) -> int:
+        """Number of columns."""
+        return len(self.diag)
+
+    @property
+    def mean_x(self) -> Array:
+        """Means of the columns."""
+        return self.mean[: self.m]
+
+    @property
+    def mean_y(self) -> Array:
+        """Means of the targets."""
+        return self.mean[self.m :]
 
     @property
     def gram(self) -> Array:
         """S; in thin form made from the rows at the first access, and kept."""
         if self.xtx is None:
-            self.xtx = gram(self.pieces or (), len(self.mean_x))
+            self.xtx = _gram(self.pieces or (), self.m)
         return self.xtx
 
-    def kept_rows(self) -> DenseRows:
+    def kept_rows(self) -> Rows:
         """The rows of thin sums as one dense piece, which replaces the others."""
         pieces = self.pieces or ()
-        if len(pieces) == 1 and isinstance(pieces[0], DenseRows):
-            return pieces[0]
-        rows = self.stacked_rows()
-        self.pieces = (rows,)
-        return rows
+        if len(pieces) != 1 or pieces[0].root is not None:
+            self.pieces = (self.stacked_rows(),)
+        return (self.pieces or ())[0]
 
-    def stacked_rows(self) -> DenseRows:
+    def stacked_rows(self) -> Rows:
         """The rows of thin sums in memory of their own."""
         pieces = self.pieces or ()
-        m, k = self.xty.shape
-        A, y = np.empty((row_count(pieces), m)), np.empty((row_count(pieces), k))
+        n, (m, k) = row_count(pieces), self.xty.shape
+        A, y = np.empty((n, m)), np.empty((n, k))
         low = 0
         for piece in pieces:
             rows = slice(low, low + len(piece.y))
-            A[rows], y[rows] = piece.dense(), piece.y
+            A[rows], y[rows] = piece.columns(), piece.y
             low = rows.stop
-        return DenseRows(A, y)
+        return Rows(A, y)
+
+    def target(self, t: int) -> "Sums":
+        """The sums of one target; nothing is copied."""
+        one = slice(t, t + 1)
+        mean, low = (np.concatenate([a[: self.m], a[self.m :][one]]) for a in (self.mean, self.low))
+        return replace(
+            self,
+            mean=mean,
+            low=low,
+            pieces=None if self.pieces is None else tuple(p.target(one) for p in self.pieces),
+            xty=self.xty[:, one],
+            yty=self.yty[one],
+            flat_y=True,
+            target_names=self.target_names and self.target_names[one],
+        )
 
     def is_finite(self) -> bool:
         """Whether all sums are; the products of two columns are bounded by their squares."""
-        parts = (self.mean_x, self.mean_y, self.diag, self.xty, self.yty)
+        parts = (self.mean, self.diag, self.xty, self.yty)
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
 def require_mergeable(a: Sums, b: Sums) -> None:
     """Raise unless both have the same columns and the same targets, as far as these have names."""
-    if len(a.mean_x) != len(b.mean_x):
-        raise ValueError(
-            f"Moments of {len(a.mean_x)} and of {len(b.mean_x)} columns cannot be merged."
-        )
+    if a.m != b.m:
+        raise ValueError(f"Moments of {a.m} and of {b.m} columns cannot be merged.")
     if a.names != b.names:
         if a.names is None or b.names is None:
             raise ValueError("Moments with and without column names cannot be merged.")
-        i, (x, z) = next(
-            (i, pair)
-            for i, pair in enumerate(zip(a.names, b.names, strict=True))
-            if pair[0] != pair[1]
-        )
+        i = next(i for i in range(a.m) if a.names[i] != b.names[i])
         raise ValueError(
-            f"Moments of different columns cannot be merged: column {i} is {x!r} in one and {z!r} "
-            "in the other."
+            f"Moments of different columns cannot be merged: column {i} is {a.names[i]!r} in one "
+            f"and {b.names[i]!r} in the other."
         )
-    if a.flat_y != b.flat_y or len(a.mean_y) != len(b.mean_y):
+    if a.flat_y != b.flat_y or len(a.yty) != len(b.yty):
         raise ValueError("Moments with different numbers of targets cannot be merged.")
     if a.target_names and b.target_names and a.target_names != b.target_names:
         x, z = next(p for p in zip(a.target_names, b.target_names, strict=True) if p[0] != p[1])
@@ -164,98 +239,124 @@ def require_mergeable(a: Sums, b: Sums) -> None:
             )
 
 
-def merge(pieces: Iterable[Sums]) -> Sums:
-    """Sums of all rows of several pieces, which stay as they are."""
-    total: Sums | None = None
-    ours = False
-    runs: list[Runs] = []
-    for piece in pieces:
-        runs.append(piece.runs)
-        if total is None:
-            total = piece
-            continue
-        merged = combine(total, piece, overwrite=ours)
-        ours = merged is not piece and (ours or merged is not total)
-        total = merged
-    if total is None:
-        raise ValueError("There are no moments to merge, so the columns are unknown.")
-    require_same_folds(runs)
-    return total
+def is_thin(parts: Sequence[Sums]) -> bool:
+    """Whether the parts together have fewer rows to keep than columns."""
+    rows = len(parts) - 1
+    for part in parts:
+        if part.pieces is None:
+            return False
+        rows += row_count(part.pieces)
+    return rows < parts[0].m
 
 
-def combine(a: Sums, b: Sums, *, overwrite: bool) -> Sums:
-    """Sums of a and b together; `overwrite` says that a's matrix is nobody else's.
+def merge(
+    parts: Sequence[Sums],
+    runs: Runs = (),
+    *,
+    grams: Sequence[Array] | None = None,
+    into_first: bool = False,
+) -> Sums:
+    """Sums of all rows of several parts.
 
-    S = S_a + S_b + u u' with u = sqrt(W_a W_b / W) (mean_a - mean_b).
+    `grams` are matrices that add up to those of the parts, where these are known; `into_first` says
+    that the first part's matrix is nobody else's.
     """
-    require_mergeable(a, b)
-    runs = joined(a.runs, b.runs)
-    if b.n_samples == 0:
-        return a
-    if a.n_samples == 0:
-        return b
-    m = len(a.mean_x)
-    W = a.weight_sum + b.weight_sum
+    if not parts:
+        raise ValueError("There are no moments to merge, so the columns are unknown.")
+    for part in parts[1:]:
+        require_mergeable(parts[0], part)
+    first = next((part for part in parts if part.n_samples), parts[0])
+    labels: dict[str, Any] = {
+        "runs": runs,
+        "target_names": next((p.target_names for p in parts if p.target_names), None),
+        "categories": {name: known for p in parts for name, known in p.categories.items()},
+    }
+    parts = [part for part in parts if part.n_samples]
+    if len(parts) < 2:
+        return replace(first, **labels)
+    m = first.m
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        gap_x, _ = add((a.mean_x, a.low_x), (-b.mean_x, -b.low_x))
-        gap_y, _ = add((a.mean_y, a.low_y), (-b.mean_y, -b.low_y))
-        factor = np.sqrt(a.weight_sum / W * b.weight_sum)
-        u, v = factor * gap_x, factor * gap_y
-        xty = a.xty + b.xty + u[:, None] * v
-        yty = a.yty + b.yty + v**2
-        diag = a.diag + b.diag + u**2
-    _require_range(diag, yty, xty, a.names, u, v)
-    # The heavier mean moves less, which keeps its digits.
-    heavy, share = (a, -b.weight_sum / W) if a.weight_sum >= b.weight_sum else (b, a.weight_sum / W)
-    mean_x, low_x = add((heavy.mean_x, heavy.low_x), (share * gap_x, np.zeros(m)))
-    mean_y, low_y = add((heavy.mean_y, heavy.low_y), (share * gap_y, np.zeros_like(gap_y)))
+        (mean, low), U = _between(parts)
+        u, v = U[:, :m], U[:, m:]
+        xty = np.add.reduce([part.xty for part in parts]) + u.T @ v
+        yty = np.add.reduce([part.yty for part in parts]) + np.einsum("ij,ij->j", v, v)
+        diag = np.add.reduce([part.diag for part in parts]) + np.einsum("ij,ij->j", u, u)
+        _require_range(diag, yty, xty, first.names, u, v)
     xtx: Array | None = None
-    pieces: tuple[Piece, ...] | None = None
-    between = DenseRows(u[None], v[None])
-    if a.pieces is not None and b.pieces is not None:
-        pieces = (*a.pieces, *b.pieces, between)
-        if row_count(pieces) >= m:
-            xtx, pieces = gram(pieces, m), None
-    elif a.pieces is None and b.pieces is None:
-        first, second = a.gram, b.gram
-        xtx = first if overwrite else np.empty((m, m))
-        for rows, product in outer_strips(u):
-            part = np.add(first[rows], second[rows], out=xtx[rows])
-            part += product
+    pieces: tuple[Rows, ...] | None = None
+    if is_thin(parts):
+        pieces = (*(piece for part in parts for piece in part.pieces or ()), Rows(u, v))
     else:
-        dense, thin = (a, b) if a.pieces is None else (b, a)
-        assert thin.pieces is not None
-        xtx = gram((*thin.pieces, between), m)
-        xtx += dense.gram
-    if xtx is not None:
+        if grams is None:
+            grams = [part.xtx for part in parts if part.xtx is not None]
+            if len(grams) < len(parts):
+                rows = [piece for part in parts if part.xtx is None for piece in part.pieces or ()]
+                grams, u, into_first = [*grams, _gram([*rows, Rows(u, v)], m)], u[:0], False
+        xtx = _added(grams, u, grams[0] if into_first else None)
         diag = np.diagonal(xtx).copy()
     return Sums(
-        n_samples=a.n_samples + b.n_samples,
-        weight_sum=W,
-        mean_x=mean_x,
-        mean_y=mean_y,
-        low_x=low_x,
-        low_y=low_y,
+        n_samples=sum(part.n_samples for part in parts),
+        weight_sum=float(sum(part.weight_sum for part in parts)),
+        mean=mean,
+        low=low,
         xtx=xtx,
         pieces=pieces,
         xty=xty,
         yty=yty,
         diag=diag,
-        names=a.names,
-        flat_y=a.flat_y,
-        target_names=a.target_names or b.target_names,
-        categories=a.categories | b.categories,
-        runs=runs,
+        names=first.names,
+        flat_y=first.flat_y,
+        **labels,
     )
+
+
+def _added(grams: Sequence[Array], u: Array, out: Array | None) -> Array:
+    """The sum of the matrices and of u'u, in strips that stay in the cache."""
+    if len(grams) == 1 and not len(u):
+        return grams[0]
+    out = np.empty_like(grams[0]) if out is None else out
+    for strip, product in outer_strips(u):
+        total = out[strip]
+        if len(grams) > 1:
+            np.add(grams[0][strip], grams[1][strip], out=total)
+            for gram in grams[2:]:
+                total += gram[strip]
+            total += product
+        else:
+            np.add(grams[0][strip], product, out=total)
+    return out
+
+
+def _between(parts: Sequence[Sums]) -> tuple[Pair, Array]:
+    """The mean of all parts, and a row u_j for each part after the first."""
+    weight = np.array([part.weight_sum for part in parts])
+    share = weight / weight.sum()
+    means = np.array([part.mean for part in parts]), np.array([part.low for part in parts])
+    # Differences from the heaviest mean, which moves least and so keeps its digits.
+    heavy = int(weight.argmax())
+    gap, _ = add(means, (-means[0][heavy], -means[1][heavy]))
+    before = np.cumsum(share[:-1])
+    weighted = share[:, np.newaxis] * gap
+    mean_before = np.cumsum(weighted[:-1], axis=0) / before[:, np.newaxis]
+    factor = np.sqrt(before / (before + share[1:]) * weight[1:])
+    high, low = two_sum(means[0][heavy], weighted.sum(axis=0))
+    mean = two_sum(high, low + means[1][heavy])
+    return mean, factor[:, np.newaxis] * (mean_before - gap[1:])
 
 
 def _require_range(
     diag: Array, yty: Array, xty: Array, names: tuple[str, ...] | None, u: Array, v: Array
 ) -> None:
     """Raise if the difference of two means, squared, is too large or too small for a double."""
+    if (
+        min(diag.min(initial=1.0), yty.min()) >= SMALLEST_SQUARES
+        and np.isfinite(diag.sum() + yty.sum())
+        and np.isfinite(xty).all()
+    ):
+        return
     bad = ~np.isfinite(diag) | ~np.isfinite(xty).all(axis=1)
-    bad |= (diag < SMALLEST_SQUARES) & (u != 0)
-    bad_y = ~np.isfinite(yty) | ((yty < SMALLEST_SQUARES) & (v != 0))
+    bad |= (diag < SMALLEST_SQUARES) & u.any(axis=0)
+    bad_y = ~np.isfinite(yty) | ((yty < SMALLEST_SQUARES) & v.any(axis=0))
     if bad_y.any():
         raise OutOfRange("The values of y are too large or too small to be squared; rescale y.")
     if bad.any():
@@ -265,11 +366,15 @@ def _require_range(
         )
 
 
-def outer_strips(u: Array) -> Iterator[tuple[slice, Array]]:
-    """The rows of u u' in strips that stay in the cache; each overwrites the one before."""
-    m = len(u)
+def outer_strips(U: Array) -> Iterator[tuple[slice, Array]]:
+    """The rows of U'U in strips that stay in the cache; each overwrites the one before."""
+    k, m = U.shape
+    if k != 1:
+        yield slice(0, m), U.T @ U
+        return
+    u = U[0]
     height = max(STRIP_ELEMENTS // max(m, 1), 1)
     memory = np.empty((min(height, m), m))
     for i in range(0, m, height):
         rows = slice(i, min(i + height, m))
-        yield rows, np.multiply(u[rows, None], u, out=memory[: rows.stop - i])
+        yield rows, np.multiply(u[rows, np.newaxis], u, out=memory[: rows.stop - i])

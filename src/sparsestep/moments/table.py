@@ -5,6 +5,8 @@ Nothing larger than a block of rows is copied.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsestep.words import repeated
 
-__all__ = ["BLOCK_BYTES", "Table", "column_name", "unmasked"]
+__all__ = ["BLOCK_BYTES", "Table", "column_name", "real_numbers", "unmasked"]
 
 Array = NDArray[np.float64]
 
@@ -53,10 +55,25 @@ class Table:
         self.k = self.y.shape[1]
         if not self.k:
             raise ValueError("y has no columns; give at least one target.")
-        self.weight = None if sample_weight is None else _weights(sample_weight, self.n)
+        self.weight = None if sample_weight is None else weights(sample_weight, self.n)
         self.n_active = self.n if self.weight is None else int(np.count_nonzero(self.weight))
         if self.n and not self.n_active and not zero_weights_ok:
             raise ValueError("All values of sample_weight are zero, so there are no rows.")
+
+    @property
+    def target(self) -> NDArray[Any]:
+        """The target in as many dimensions as it was given in."""
+        return self.y[:, 0] if self.flat_y else self.y
+
+    def take(self, rows: Any) -> "Table":
+        """Some of the rows."""
+        return Table(
+            self.X[rows],
+            self.target[rows],
+            None if self.weight is None else self.weight[rows],
+            self.names,
+            zero_weights_ok=True,
+        )
 
     def block(self, a: int, b: int) -> tuple[Any, NDArray[Any], Array | None]:
         """Rows a to b of X, y and the weights."""
@@ -297,15 +314,14 @@ def _target(y: Any) -> NDArray[Any]:
     return array
 
 
-def _weights(sample_weight: Any, n: int) -> Array:
-    """Weights as doubles: one for each row, finite and not negative."""
-    raw = sample_weight.to_numpy() if hasattr(sample_weight, "to_numpy") else sample_weight
-    w = np.asarray(unmasked(raw, "sample_weight"))
-    if w.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight has type {w.dtype}; convert it to real numbers first.")
-    if w.shape != (n,):
+def weights(sample_weight: Any, n: int) -> Array:
+    """Weights as doubles: one for each row, or one for all, finite and not negative."""
+    w = real_numbers(unmasked(sample_weight, "sample_weight"))
+    if w is None:
+        raise ValueError("sample_weight must be numbers, one for each row of X.")
+    if w.shape not in ((), (n,)):
         raise ValueError(f"sample_weight has shape {w.shape} but X has {n} rows.")
-    w = w.astype(np.float64)
+    w = np.full(n, w) if w.ndim == 0 else w
     bad = ~(np.isfinite(w) & (w >= 0))
     if bad.any():
         i = int(bad.argmax())
@@ -314,6 +330,21 @@ def _weights(sample_weight: Any, n: int) -> Array:
         if not np.isfinite(w.sum()):
             raise ValueError("The sum of sample_weight is too large for a double; rescale it.")
     return w
+
+
+def real_numbers(values: Any) -> Array | None:
+    """Numbers and booleans as doubles; None for all else that NumPy would turn into numbers."""
+    try:
+        array = np.asarray(values)
+        numbers = array.dtype.kind in "fiub" or (
+            array.dtype == object
+            # NumPy counts durations among the integers, and its booleans not.
+            and all(isinstance(v, Real | Decimal | np.bool_) for v in array.flat)
+            and not any(isinstance(v, np.timedelta64) for v in array.flat)
+        )
+        return array.astype(np.float64) if numbers else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def column_name(j: int, names: tuple[str, ...] | None) -> str:

@@ -13,15 +13,7 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.ties import best_fitting
 from sparsestep.solvers.equations import RowEquations, independent_columns
-from sparsestep.solvers.fitting import (
-    Fits,
-    Settings,
-    equations_of,
-    fit_alphas,
-    penalty_factors,
-    swapped,
-    units_of,
-)
+from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas, swapped
 
 __all__ = ["alpha_grid", "every_size", "fit_every_size", "fit_grid", "fit_size"]
 
@@ -155,15 +147,15 @@ def every_size(
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
 
 
-def fit_grid(moments: Moments, n_alphas: int, settings: Settings) -> Array:
+def fit_grid(problem: Problem, n_alphas: int, settings: Settings) -> Array:
     """An automatic grid for each target, (n_targets, n_alphas); see `grid.alpha_grid`."""
-    scale = _Scale.of(moments, settings)
-    penalized = penalty_factors(settings, moments.n_features) > 0
+    scale = _Scale.of(problem, settings)
+    penalized = settings.factors(problem.moments.n_features) > 0
     # The few models that show where the grid ends are not those that anybody waits for.
     settings = replace(settings, watch=None)
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        fits = fit_alphas([moments], alphas, settings)[0]
+        fits = fit_alphas([problem], alphas, settings)[0]
         return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
 
     return alpha_grid(
@@ -180,12 +172,13 @@ def fit_every_size(
     `only` one size is asked for, others are found by chance. To polish is to swap at each size: the
     exact objective has fewer sizes than the loop along alpha.
     """
-    scale = _Scale.of(moments, settings, only)
+    problem = Problem.of(moments, settings)
+    scale = _Scale.of(problem, settings, only)
     plain = replace(settings, polish=None)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        rounds.append(fit_alphas([moments], alphas, plain)[0])
+        rounds.append(fit_alphas([problem], alphas, plain)[0])
         return rounds[-1].n_nonzero - scale.always
 
     _, missing = every_size(
@@ -255,11 +248,10 @@ class _Scale:
     wide: bool
 
     @classmethod
-    def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
-        units = units_of(moments, settings)
-        equations = equations_of(units, moments, np.ones(1), settings)
-        size = equations.diag
-        factor = penalty_factors(settings, len(size))
+    def of(cls, problem: Problem, settings: Settings, largest: int | None = None) -> "_Scale":
+        moments, equations = problem.moments, problem.equations(np.ones(1))
+        size = problem.diag
+        factor = settings.factors(len(size))
         always = int(np.count_nonzero((size > 0) & (factor == 0)))
         used = (size > 0) & (factor > 0)
         factor = factor[used]
@@ -269,7 +261,7 @@ class _Scale:
         drop = np.max(drop, axis=1, initial=0.0)
         # A target that no variable explains has alphas of the size of its own variation.
         drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
-        guess = drop * units.scale_y**2
+        guess = drop * problem.scale_y**2
         rank = moments.n_samples - settings.fit_intercept - always
         if isinstance(equations, RowEquations):
             # Counted, because a row in two copies tells no more apart than one of twice the weight.

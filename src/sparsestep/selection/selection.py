@@ -6,6 +6,7 @@ A fold's validation error needs no row: for coefficients b and intercept a the f
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +41,12 @@ class CVErrors:
     weights: Array
     total: float
 
-    @property
+    @cached_property
     def mean(self) -> Array:
         """The cross-validation error of each alpha."""
         return np.asarray(np.average(self.mse, axis=1, weights=self.weights))
 
-    @property
+    @cached_property
     def se(self) -> Array:
         """Its standard error: the folds' standard deviation over the root of their number.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
+from sparsestep.moments.table import Table
 from sparsestep.words import cross_validation
 
 __all__ = ["split_moments"]
@@ -16,39 +17,50 @@ Split = tuple[Index, Index]
 
 
 def split_moments(
-    X: Any, y: Array, weight: Array | None, splits: list[Any], names: list[str] | None
+    table: Table, splits: list[Any] | int
 ) -> tuple[Moments, list[Moments], list[Moments], str]:
     """Moments of all rows, of each training set and of each test set; the scheme in words.
 
-    Splits that follow each other and whose test sets are a partition of the rows (one repetition of
-    a k-fold) are summed in one pass, and their training moments merged. Others are summed one by
-    one.
+    A number means contiguous folds. Splits that follow each other and whose test sets are a
+    partition of the rows (one repetition of a k-fold) are summed in one pass, and their training
+    moments merged. Others are summed one by one.
     """
-    n = X.shape[0]
-    pairs = _row_numbers(splits, weight, n)
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None
     partitions: list[int] = []
-    low = 0
-    while low < len(pairs):
-        high = _partition_end(pairs, low, n)
-        if high is None:
-            for rows, into in zip(pairs[low], (train, valid), strict=True):
-                part = None if weight is None else weight[rows]
-                into.append(Moments.from_data(X[rows], y[rows], part, feature_names=names))
-            low += 1
+    pairs = [] if isinstance(splits, int) else _row_numbers(splits, table.weight, table.n)
+    n_splits = splits if isinstance(splits, int) else len(splits)
+    while len(valid) < n_splits:
+        if isinstance(splits, int):
+            # The first folds have a row more than the others, as those of scikit-learn.
+            sizes = np.full(splits, table.n // splits)
+            sizes[: table.n % splits] += 1
+            fold_of_row: Index | None = np.repeat(np.arange(splits), sizes)
         else:
-            tests = [test for _, test in pairs[low:high]]
-            folds = Moments.from_folds(X, y, tests, weight, feature_names=names)
-            train += leave_one_out(folds)
-            valid += folds
-            whole = whole or Moments.merge(folds)
-            partitions.append(high - low)
-            low = high
+            fold_of_row = _partition(pairs, len(valid), table.n)
+        if fold_of_row is None:
+            for rows, into in zip(pairs[len(valid)], (train, valid), strict=True):
+                into.append(Moments._of_table(table.take(rows)))
+            continue
+        folds = Moments._of_folds(table, fold_of_row)
+        for k, fold in enumerate(folds):
+            if fold.weight_sum <= 0:
+                raise _no_rows(len(valid) + k, "test")
+        train += leave_one_out(folds)
+        valid += folds
+        whole = whole or Moments.merge(folds)
+        partitions.append(len(folds))
     if whole is None:
-        whole = Moments.from_data(X, y, weight, feature_names=names)
-    return whole, train, valid, _scheme(len(pairs), partitions)
+        whole = Moments._of_table(table)
+    return whole, train, valid, _scheme(n_splits, partitions)
+
+
+def _no_rows(split: int, what: str) -> ValueError:
+    """The error for a split without rows to train or to test on."""
+    return ValueError(
+        f"Split {split} of cv has no {what} rows of positive weight; use other splits."
+    )
 
 
 def _scheme(n_splits: int, partitions: list[int]) -> str:
@@ -75,9 +87,7 @@ def _row_numbers(splits: list[Any], weight: Array | None, n: int) -> list[Split]
         pairs.append((_index(train, k, "training", n), _index(test, k, "test", n)))
         for index, what in zip(pairs[-1], ("training", "test"), strict=True):
             if not index.size or (weight is not None and not weight[index].any()):
-                raise ValueError(
-                    f"Split {k} of cv has no {what} rows of positive weight; use other splits."
-                )
+                raise _no_rows(k, what)
     return pairs
 
 
@@ -111,19 +121,19 @@ def _index(rows: Any, k: int, what: str, n: int) -> Index:
     return np.where(index < 0, index + n, index)
 
 
-def _partition_end(splits: list[Split], low: int, n: int) -> int | None:
-    """Where the splits from `low` on have tested each row once, trained on the rest; or None."""
-    seen = np.zeros(n, dtype=bool)
-    for k in range(low, len(splits)):
-        rows, test = splits[k]
-        if len(rows) + len(test) != n or np.any(seen[test]):
+def _partition(splits: list[Split], low: int, n: int) -> Index | None:
+    """The fold of each row, if splits from `low` on test each row once and train on the rest."""
+    fold_of_row = np.full(n, -1, dtype=np.intp)
+    tested = 0
+    for k, (train, test) in enumerate(splits[low:]):
+        if len(train) + len(test) != n or np.any(fold_of_row[test] >= 0):
             return None
-        inside = np.zeros(n, dtype=bool)
-        inside[rows] = True
-        inside[test] = True
-        if not inside.all():
+        times = np.zeros(n, dtype=bool)
+        times[train] = times[test] = True
+        if not times.all():
             return None
-        seen[test] = True
-        if seen.all():
-            return k + 1 if k > low else None
+        fold_of_row[test] = k
+        tested += len(test)
+        if tested >= n:
+            return fold_of_row if k else None
     return None

@@ -62,7 +62,7 @@ class Collinearity:
 
     Attributes
     ----------
-    inside : ndarray of int
+    support : ndarray of int
         The columns kept.
     length : ndarray
         Square roots of their sums of squares.
@@ -79,7 +79,7 @@ class Collinearity:
         one solution to be told apart, which is no matter of digits.
     """
 
-    inside: Index
+    support: Index
     length: Array
     sums: Array
     factor: Array
@@ -99,7 +99,7 @@ class Collinearity:
 
     def inverse_diagonal(self) -> Array:
         """The diagonal of ``S^-1``; NaN for columns that depend on others, but for rounding."""
-        if self.rcond > len(self.inside) * _EPS:
+        if self.rcond > len(self.support) * _EPS:
             diagonal = np.diag(lapack.dpotri(self.factor, lower=True)[0])
         else:
             values, vectors = np.linalg.eigh(self.sums)
@@ -122,9 +122,9 @@ class Collinearity:
 
 def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:
     """How well the kept columns can be told apart, by the moments."""
-    inside = np.flatnonzero(coef)
-    mean = moments.mean_x[inside]
-    S = moments.gram_block(inside)
+    support = np.flatnonzero(coef)
+    mean = moments.mean_x[support]
+    S = moments.gram_block(support)
     offset = 0.0
     if fit_intercept:
         deviation = np.sqrt(np.diag(S) / moments.weight_sum)
@@ -134,10 +134,10 @@ def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Colli
     length = np.sqrt(np.diag(S))
     C = S / length / length[:, np.newaxis]
     factor, rcond = C, 0.0
-    if len(inside):
+    if len(support):
         factor, failed = lapack.dpotrf(C, lower=True)
         if not failed:
             rcond = float(lapack.dpocon(factor, np.linalg.norm(C, 1), uplo="L")[0])
     rank = moments.n_samples - fit_intercept
-    error = _EPS / max(rcond, _EPS) if 0 < len(inside) <= rank else 0.0
-    return Collinearity(inside, length, C, factor, rcond, offset, error)
+    error = _EPS / max(rcond, _EPS) if 0 < len(support) <= rank else 0.0
+    return Collinearity(support, length, C, factor, rcond, offset, error)

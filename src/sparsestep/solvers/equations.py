@@ -1,12 +1,13 @@
-"""From moments to the equations the engine solves, and its coefficients back to the data's units.
+"""From moments to the scaled problem that the engine solves, and its coefficients back again.
 
-Without standardization the equations are those of the numbers as given. With it, columns and target
-are divided by their standard deviations first (about zero if there is no intercept) and alpha by
-the target's variance: the answer then follows a change of units instead of depending on it,
-although gamma_0, gamma_stop and epsilon are absolute numbers.
+Without standardization the problem has the numbers as given. With it, columns and target are
+divided by their standard deviations first (about zero if there is no intercept) and alpha by the
+target's variance: the answer then follows a change of units instead of depending on it, although
+gamma_0, gamma_stop and epsilon are absolute numbers.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,13 @@ from scipy.linalg import lapack
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.sums import SMALLEST_SQUARES
 from sparsestep.moments.table import column_name
+from sparsestep.solvers.schedule import Schedule
 
 __all__ = [
     "NormalEquations",
+    "Problem",
     "RowEquations",
-    "Units",
+    "Settings",
     "copies_among_rows",
     "independent_columns",
     "later_copies",
@@ -29,12 +32,33 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+# Sums of squares of standardized columns are the sum of the weights; their squares must be numbers.
+_LIGHTEST = 1e-100
 # Alphas beyond this many times the sum of squares of the target, or below its inverse, are clipped.
 _FARTHEST = 1e60
 # Columns whose |correlation| is as near to 1 as the rounding of the moments are copies.
 _COPY = 1e-13
 # A column of unit length that keeps this much beside those before it depends on none of them.
 _CLEARLY = 1e-4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit, whatever the alphas: the estimators' parameters of the same names."""
+
+    schedule: Schedule = field(default_factory=Schedule)
+    fit_intercept: bool = True
+    standardize: bool = True
+    penalty_factor: Array | None = None
+    polish: str | None = None
+    solver: str = "auto"
+    n_jobs: int = 1
+    # Called, by any thread, with how many models are fitted and how many are to be.
+    watch: Callable[[int, int], None] | None = None
+
+    def factors(self, m: int) -> Array:
+        """The penalty factors, 1 where none were given."""
+        return np.ones(m) if self.penalty_factor is None else self.penalty_factor
 
 
 @dataclass(frozen=True)
@@ -127,12 +151,18 @@ def later_copies(S: Array) -> NDArray[np.bool_]:
     """
     length = np.sqrt(np.diag(S))
     copies = np.zeros(len(S), dtype=bool)
-    # Few matrices have any: look at the whole only if one pass finds more than the diagonal.
+    used = length > 0
+    least, most = length[used].min(initial=np.inf), length[used].max(initial=0.0)
+    # Few matrices have any: with equal lengths one look at the whole finds no more than the
+    # diagonal.
+    if most <= (1.0 + _COPY) * least:
+        bound = (1.0 - 4 * _COPY) * least**2
+        if np.count_nonzero(bound <= S) + np.count_nonzero(-bound >= S) <= np.count_nonzero(used):
+            return copies
     alike = np.abs(S) >= (1.0 - _COPY) * length * length[:, np.newaxis]
-    alike &= (length > 0) & (length > 0)[:, np.newaxis]
-    if np.count_nonzero(alike) > np.count_nonzero(length):
-        for j in np.flatnonzero(np.count_nonzero(np.triu(alike, 1), axis=0)):
-            copies[j] = bool(np.any(alike[:j, j] & ~copies[:j]))
+    alike &= used & used[:, np.newaxis]
+    for j in np.flatnonzero(np.count_nonzero(np.triu(alike, 1), axis=0)):
+        copies[j] = bool(np.any(alike[:j, j] & ~copies[:j]))
     return copies
 
 
@@ -184,73 +214,86 @@ def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Units:
-    """The scales and means that lead from one set of moments to the engine's units and back.
+class Problem:
+    """Least squares for one set of moments in the units of the engine, whatever the alphas.
+
+    Columns that may not enter are zero. Of equal columns one may: that of the smallest penalty
+    factor, and of those the first. Which of them the loop would keep is decided by rounding, and it
+    would share them out at alpha = 0. Of columns without a penalty those may not that earlier ones
+    span: nothing says how to share.
 
     Attributes
     ----------
+    moments : Moments
     scale_x : ndarray of shape (m,)
         1 for a constant column.
     scale_y : ndarray of shape (n_targets,)
     mean_x, mean_y : ndarrays of shapes (m,) and (n_targets,)
         Zero if there is no intercept.
+    S, q : ndarrays of shapes (m, m) and (n_targets, m)
+        ``X'X`` and ``X'y``; of thin moments instead the rows ``A`` and their targets ``y``.
     """
 
+    moments: Moments
     scale_x: Array
     scale_y: Array
     mean_x: Array
     mean_y: Array
+    _left: Array
+    _right: Array
 
     @classmethod
-    def of(cls, moments: Moments, *, fit_intercept: bool, standardize: bool) -> "Units":
-        """The units of these moments."""
-        mean_x, mean_y = moments.mean_x, np.atleast_1d(moments.mean_y)
-        var_x, var_y = (
-            moments.diag / moments.weight_sum,
-            np.atleast_1d(moments.yty) / moments.weight_sum,
-        )
-        if not fit_intercept:
-            with np.errstate(over="ignore", under="ignore"):
-                var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
-            _require_range(var_x, var_y, mean_x, mean_y, moments.feature_names)
-            mean_x, mean_y = np.zeros_like(mean_x), np.zeros_like(mean_y)
-        if not standardize:
-            var_x, var_y = np.ones_like(var_x), np.ones_like(var_y)
-        scale_x, scale_y = np.sqrt(var_x), np.sqrt(var_y)
-        scale_x[scale_x == 0], scale_y[scale_y == 0] = 1.0, 1.0
-        return cls(scale_x, scale_y, mean_x, mean_y)
+    def of(cls, moments: Moments, settings: Settings, *, without_copies: bool = True) -> "Problem":
+        """The problem of these moments; thin ones may keep copies of columns."""
+        scale_x, scale_y, mean_x, mean_y = units(moments, settings)
+        away_x, away_y = moments.mean_x - mean_x, np.atleast_1d(moments.mean_y) - mean_y
+        shifted = bool(away_x.any() or away_y.any())
+        if moments.is_thin:
+            left, right = moments.compress()
+            right = right.reshape(len(left), len(scale_y)).T
+            if shifted:
+                root = np.sqrt(moments.weight_sum)
+                left = np.vstack([left, root * away_x])
+                right = np.column_stack([right, root * away_y])
+            left /= scale_x
+            right = right / scale_y[:, np.newaxis]
+        else:
+            left, right = moments.xtx, np.reshape(moments.xty, (len(scale_x), -1)).T
+            if shifted:
+                left = left + moments.weight_sum * np.multiply.outer(away_x, away_x)
+                right = right + moments.weight_sum * np.multiply.outer(away_y, away_x)
+            if settings.standardize:
+                left = left / scale_x
+                left /= scale_x[:, np.newaxis]
+            right = right / scale_x / scale_y[:, np.newaxis]
+        out = _excluded(left, moments.is_thin, settings, without_copies=without_copies)
+        if out.any():
+            # The moments' own matrix stays as it is.
+            left = left if left.flags.writeable else left.copy()
+            left[:, out] = 0.0
+            if not moments.is_thin:
+                left[out], right[:, out] = 0.0, 0.0
+        return cls(moments, scale_x, scale_y, mean_x, mean_y, left, right)
 
-    def equations(self, moments: Moments, alphas: Array) -> NormalEquations:
-        """The equations of `moments` for `alphas`, shape (n_alphas,), in the data's units."""
-        S, q = moments.xtx, np.reshape(moments.xty, (moments.n_features, -1)).T
-        mean_x, mean_y = moments.mean_x - self.mean_x, np.atleast_1d(moments.mean_y) - self.mean_y
-        if mean_x.any() or mean_y.any():
-            S = S + moments.weight_sum * np.multiply.outer(mean_x, mean_x)
-            q = q + moments.weight_sum * np.multiply.outer(mean_y, mean_x)
-        if np.any(self.scale_x != 1.0):
-            S = S / self.scale_x
-            S /= self.scale_x[:, np.newaxis]
-        q = q / self.scale_x / self.scale_y[:, np.newaxis]
-        return NormalEquations(S, q, self._alphas(alphas, moments))
+    @property
+    def diag(self) -> Array:
+        """The sums of squares of the columns."""
+        if self.moments.is_thin:
+            return np.asarray(np.einsum("ij,ij->j", self._left, self._left))
+        return np.diag(self._left)
 
-    def row_equations(self, moments: Moments, alphas: Array) -> RowEquations:
-        """The equations of thin `moments` from their rows, which are copied."""
-        A, y = moments.compress()
-        y = y.reshape(len(A), np.size(moments.mean_y))
-        mean_x, mean_y = moments.mean_x - self.mean_x, np.atleast_1d(moments.mean_y) - self.mean_y
-        if mean_x.any() or mean_y.any():
-            root = np.sqrt(moments.weight_sum)
-            A, y = np.vstack([A, root * mean_x]), np.vstack([y, root * mean_y])
-        A /= self.scale_x
-        y = (y / self.scale_y).T
-        return RowEquations(A, y, self._alphas(alphas, moments))
+    @property
+    def q(self) -> Array:
+        """``X'y`` of each target, (n_targets, m)."""
+        return self._right @ self._left if self.moments.is_thin else self._right
 
-    def _alphas(self, alphas: Array, moments: Moments) -> Array:
-        """Alphas over the variance of the target.
+    def equations(self, alphas: Array) -> NormalEquations | RowEquations:
+        """The equations for `alphas`, (n_alphas,) or a row per target, in the data's units.
 
-        Beyond 1e60 times its sum of squares, or below 1e-60 times that, an alpha is as good as at
-        these ends, where all that is computed with it stays within the range of floats.
+        Beyond 1e60 times the target's sum of squares, or below 1e-60 times that, an alpha is as
+        good as at these ends, where all that is computed with it stays within the range of floats.
         """
+        moments = self.moments
         squares = (
             np.atleast_1d(moments.yty)
             + moments.weight_sum * (np.atleast_1d(moments.mean_y) - self.mean_y) ** 2
@@ -259,10 +302,61 @@ class Units:
         with np.errstate(over="ignore", under="ignore"):
             scaled = alphas / self.scale_y[:, np.newaxis] ** 2
             least, most = size / _FARTHEST, np.minimum(size * _FARTHEST, np.finfo(np.float64).max)
-        return np.where(alphas > 0, scaled.clip(least, most), 0.0)
+        scaled = np.where(alphas > 0, scaled.clip(least, most), 0.0)
+        kind = RowEquations if moments.is_thin else NormalEquations
+        return kind(self._left, self._right, scaled)
+
+    def scaled(self, coefs: Array) -> Array:
+        """Coefficients (n_targets, n_alphas, m) in the units of the problem."""
+        return coefs * self.scale_x / self.scale_y[:, np.newaxis, np.newaxis]
 
     def back(self, coefs: Array) -> tuple[Array, Array]:
         """Coefficients (n_targets, n_alphas, m) in the data's units, and their intercepts."""
         coefs = coefs * self.scale_y[:, np.newaxis, np.newaxis]
         coefs /= self.scale_x
         return coefs, self.mean_y[:, np.newaxis] - coefs @ self.mean_x
+
+
+def units(moments: Moments, settings: Settings) -> tuple[Array, Array, Array, Array]:
+    """Scales and means of the columns and targets: `scale_x` to `mean_y` of `Problem`."""
+    weight = moments.weight_sum
+    if not _LIGHTEST <= weight <= 1.0 / _LIGHTEST:
+        raise ValueError(
+            f"The weights sum to {weight:.3g}; rescale sample_weight so that they sum "
+            f"to between {_LIGHTEST:g} and {1.0 / _LIGHTEST:g}."
+        )
+    mean_x, mean_y = moments.mean_x, np.atleast_1d(moments.mean_y)
+    var_x, var_y = moments.diag / weight, np.atleast_1d(moments.yty) / weight
+    if not settings.fit_intercept:
+        with np.errstate(over="ignore", under="ignore"):
+            var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
+        _require_range(var_x, var_y, mean_x, mean_y, moments.feature_names)
+        mean_x, mean_y = np.zeros_like(mean_x), np.zeros_like(mean_y)
+    if not settings.standardize:
+        var_x, var_y = np.ones_like(var_x), np.ones_like(var_y)
+    scale_x, scale_y = np.sqrt(var_x), np.sqrt(var_y)
+    scale_x[scale_x == 0], scale_y[scale_y == 0] = 1.0, 1.0
+    return scale_x, scale_y, mean_x, mean_y
+
+
+def _excluded(
+    left: Array, thin: bool, settings: Settings, *, without_copies: bool
+) -> NDArray[np.bool_]:
+    """Columns that may not enter, by the Gram matrix or by the rows."""
+    m = left.shape[1]
+    factor = settings.factors(m)
+    order = np.argsort(factor, kind="stable")
+    out = np.isinf(factor)
+    if thin and without_copies:
+        rank = np.empty(m, dtype=np.intp)
+        rank[order] = np.arange(m)
+        out |= copies_among_rows(left, rank)
+    elif not thin and settings.penalty_factor is None:
+        out |= later_copies(left)
+    elif not thin:
+        out[order] |= later_copies(left[np.ix_(order, order)])
+    free = np.flatnonzero((factor == 0) & ~out)
+    if len(free):
+        S = left[:, free].T @ left[:, free] if thin else left[np.ix_(free, free)]
+        out[free] = spanned_by_earlier(S, negligible(m))
+    return out

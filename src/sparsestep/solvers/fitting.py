@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,51 +12,18 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import (
-    NormalEquations,
-    RowEquations,
-    Units,
-    copies_among_rows,
-    later_copies,
-    negligible,
-    spanned_by_earlier,
-)
+from sparsestep.solvers.equations import NormalEquations, Problem, RowEquations, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import solve_wide
-from sparsestep.threads import one_blas_thread
+from sparsestep.threads import one_blas_thread, side_by_side
 
-__all__ = [
-    "Fits",
-    "Settings",
-    "equations_of",
-    "fit_alphas",
-    "literal_steps",
-    "penalty_factors",
-    "swapped",
-    "units_of",
-]
+__all__ = ["Fits", "Problem", "Settings", "fit_alphas", "literal_steps", "swapped"]
 
 Array = NDArray[np.float64]
 
-# Sums of squares of standardized columns are the sum of the weights; their squares must be numbers.
-_LIGHTEST = 1e-100
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to fit, whatever the alphas: the estimators' parameters of the same names."""
-
-    schedule: Schedule = field(default_factory=Schedule)
-    fit_intercept: bool = True
-    standardize: bool = True
-    penalty_factor: Array | None = None
-    polish: str | None = None
-    solver: str = "auto"
-    n_jobs: int = 1
-    # Called, by any thread, with how many models are fitted and how many are to be.
-    watch: Callable[[int, int], None] | None = None
+# Below this many columns starting threads costs more than scaling.
+_MANY_COLUMNS = 100
 
 
 @dataclass(frozen=True)
@@ -89,21 +56,35 @@ class Fits:
         )
 
 
-def fit_alphas(moments: Sequence[Moments], alphas: Array, settings: Settings) -> list[Fits]:
-    """The models of each of `moments` for `alphas`, (n_alphas,) or a row of them per target."""
-    told = _told(len(moments) * np.size(moments[0].mean_y) * alphas.shape[-1], settings)
+def fit_alphas(data: Sequence[Moments | Problem], alphas: Array, settings: Settings) -> list[Fits]:
+    """The models of each of `data` for `alphas`, (n_alphas,) or a row of them per target.
+
+    Moments are made a `Problem` here; one that is there already is not made again.
+    """
+    moments = [_moments(each) for each in data]
+    told = _told(len(data) * np.size(moments[0].mean_y) * alphas.shape[-1], settings)
     dense = [k for k, each in enumerate(moments) if not each.is_thin]
     thin = [k for k, each in enumerate(moments) if each.is_thin]
-    fits = _fit_dense([moments[k] for k in dense], alphas, settings, told)
+    fits = _fit_dense([data[k] for k in dense], alphas, settings, told)
     found = dict(zip(dense, fits, strict=True))
     # One at a time for each thread, so that no more copies of rows are made than are in use.
     if settings.n_jobs == 1 or len(thin) < 2:
-        found |= {k: _fit_thin(moments[k], alphas, settings, told) for k in thin}
+        found |= {k: _fit_thin(data[k], alphas, settings, told) for k in thin}
     else:
         with one_blas_thread(), ThreadPoolExecutor(max_workers=settings.n_jobs) as pool:
-            thin_fits = pool.map(lambda k: _fit_thin(moments[k], alphas, settings, told), thin)
+            thin_fits = pool.map(lambda k: _fit_thin(data[k], alphas, settings, told), thin)
             found |= dict(zip(thin, thin_fits, strict=True))
-    return [found[k] for k in range(len(moments))]
+    return [found[k] for k in range(len(data))]
+
+
+def _moments(data: Moments | Problem) -> Moments:
+    """The moments behind a problem."""
+    return data.moments if isinstance(data, Problem) else data
+
+
+def _problem(data: Moments | Problem, settings: Settings) -> Problem:
+    """The problem of moments, unless it is there already."""
+    return data if isinstance(data, Problem) else Problem.of(data, settings)
 
 
 def _told(total: int, settings: Settings) -> Callable[[int], None]:
@@ -125,11 +106,12 @@ def _told(total: int, settings: Settings) -> Callable[[int], None]:
 
 
 def _fit_thin(
-    moments: Moments, alphas: Array, settings: Settings, told: Callable[[int], None]
+    data: Moments | Problem, alphas: Array, settings: Settings, told: Callable[[int], None]
 ) -> Fits:
     """The models of moments with fewer rows than columns."""
-    units = units_of(moments, settings)
-    equations = _row_equations(units, moments, alphas, settings)
+    problem = _problem(data, settings)
+    equations = problem.equations(alphas)
+    assert isinstance(equations, RowEquations)
     if settings.solver == "reference":
         coefs = _literally(equations, settings)
         n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
@@ -137,98 +119,36 @@ def _fit_thin(
         coefs, n_iter = solve_wide(equations, settings.schedule, settings.penalty_factor, told)
     if settings.polish is not None:
         coefs = _polished(equations, coefs, settings, told)
-    return Fits(np.broadcast_to(alphas, coefs.shape[:2]), *units.back(coefs), n_iter)
+    return Fits(np.broadcast_to(alphas, coefs.shape[:2]), *problem.back(coefs), n_iter)
 
 
 def _fit_dense(
-    moments: Sequence[Moments], alphas: Array, settings: Settings, told: Callable[[int], None]
+    data: Sequence[Moments | Problem],
+    alphas: Array,
+    settings: Settings,
+    told: Callable[[int], None],
 ) -> list[Fits]:
     """The models of moments with their matrix, all at once."""
-    if not moments:
+    if not data:
         return []
-    units = [units_of(each, settings) for each in moments]
-    equations = [
-        _equations(u, each, alphas, settings) for u, each in zip(units, moments, strict=True)
-    ]
+    many = len(data) > 1 and _moments(data[0]).n_features >= _MANY_COLUMNS
+    problems = side_by_side(lambda each: _problem(each, settings), data, many)
+    equations = [problem.equations(alphas) for problem in problems]
     if settings.solver == "reference":
-        coefs = [_literally(eq, settings) for eq in equations]
+        coefs = [_literally(each, settings) for each in equations]
         n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
     else:
+        dense = [each for each in equations if isinstance(each, NormalEquations)]
         coefs, n_iter = solve_all(
-            equations, settings.schedule, settings.penalty_factor, settings.n_jobs, told
+            dense, settings.schedule, settings.penalty_factor, settings.n_jobs, told
         )
     if settings.polish is not None:
-        coefs = [_polished(eq, c, settings, told) for eq, c in zip(equations, coefs, strict=True)]
-    found = []
-    for u, c in zip(units, coefs, strict=True):
-        found.append(Fits(np.broadcast_to(alphas, c.shape[:2]), *u.back(c), n_iter))
-    return found
-
-
-def units_of(moments: Moments, settings: Settings) -> Units:
-    """The units of the moments under these settings."""
-    if not _LIGHTEST <= moments.weight_sum <= 1.0 / _LIGHTEST:
-        raise ValueError(
-            f"The weights sum to {moments.weight_sum:.3g}; rescale sample_weight so that they sum "
-            f"to between {_LIGHTEST:g} and {1.0 / _LIGHTEST:g}."
-        )
-    return Units.of(moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize)
-
-
-def _equations(
-    units: Units, moments: Moments, alphas: Array, settings: Settings
-) -> NormalEquations:
-    """The equations, with zeros for the columns that may not enter.
-
-    Of equal columns one may: that of the smallest penalty factor, and of those the first. Which of
-    them the loop would keep is decided by rounding, and it would share them out at alpha = 0. Of
-    columns without a penalty those may not that earlier ones span: nothing says how to share.
-    """
-    equations = units.equations(moments, alphas)
-    factor = penalty_factors(settings, moments.n_features)
-    order = np.argsort(factor, kind="stable")
-    out = np.isinf(factor)
-    if np.array_equal(order, np.arange(len(order))):
-        out |= later_copies(equations.S)
-    else:
-        out[order] |= later_copies(equations.S[np.ix_(order, order)])
-    free = np.flatnonzero((factor == 0) & ~out)
-    S_free = equations.S[np.ix_(free, free)]
-    out[free] = spanned_by_earlier(S_free, negligible(len(factor)))
-    if not out.any():
-        return equations
-    S, q = equations.S.copy(), equations.q.copy()
-    S[out], S[:, out], q[:, out] = 0.0, 0.0, 0.0
-    return NormalEquations(S, q, equations.alphas)
-
-
-def _row_equations(
-    units: Units, moments: Moments, alphas: Array, settings: Settings
-) -> RowEquations:
-    """The same for thin moments."""
-    equations = units.row_equations(moments, alphas)
-    factor = penalty_factors(settings, moments.n_features)
-    rank = np.empty(len(factor), dtype=np.intp)
-    rank[np.argsort(factor, kind="stable")] = np.arange(len(factor))
-    out = np.isinf(factor) | copies_among_rows(equations.A, rank)
-    free = np.flatnonzero((factor == 0) & ~out)
-    A_free = equations.A[:, free]
-    out[free] = spanned_by_earlier(A_free.T @ A_free, negligible(len(factor)))
-    equations.A[:, out] = 0.0
-    return equations
-
-
-def equations_of(
-    units: Units, moments: Moments, alphas: Array, settings: Settings
-) -> NormalEquations | RowEquations:
-    """The equations of any moments."""
-    make = _row_equations if moments.is_thin else _equations
-    return make(units, moments, alphas, settings)
-
-
-def penalty_factors(settings: Settings, m: int) -> Array:
-    """The penalty factors, 1 where none were given."""
-    return np.ones(m) if settings.penalty_factor is None else settings.penalty_factor
+        pairs = zip(equations, coefs, strict=True)
+        coefs = [_polished(each, c, settings, told) for each, c in pairs]
+    return [
+        Fits(np.broadcast_to(alphas, c.shape[:2]), *problem.back(c), n_iter)
+        for problem, c in zip(problems, coefs, strict=True)
+    ]
 
 
 # Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
@@ -258,8 +178,7 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
 
     For one target, in the units and on the columns of a fit: what may not enter stays zero.
     """
-    units, alphas = units_of(moments, settings), np.array([alpha])
-    equations = equations_of(units, moments, alphas, settings)
+    equations = Problem.of(moments, settings).equations(np.array([alpha]))
     # The last step at each gamma overwrites those before it.
     steps: dict[float, Array] = {}
     final = _literally(equations, settings, steps.__setitem__)[0, 0]
@@ -287,7 +206,7 @@ def _polished(
         S = RowGram(equations.A / length)
     else:
         S = equations.S / length / length[:, np.newaxis]
-    factor = penalty_factors(settings, coefs.shape[2])
+    factor = settings.factors(coefs.shape[2])
     finite = np.where(np.isinf(factor), 0.0, factor)
     out = np.empty_like(coefs)
     for t, q in enumerate(equations.q / length):
@@ -303,8 +222,7 @@ def _polished(
 
 def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
     """Models of these sizes, one for each alpha, that no swap of two variables improves."""
-    units = units_of(moments, settings)
-    equations = equations_of(units, moments, fits.alphas, settings)
-    coefs = fits.coefs * units.scale_x / units.scale_y[:, np.newaxis, np.newaxis]
-    coefs = _polished(equations, coefs, settings, lambda count: None, sizes)
-    return Fits(fits.alphas, *units.back(coefs), fits.n_iter)
+    problem = Problem.of(moments, settings)
+    equations = problem.equations(fits.alphas)
+    coefs = _polished(equations, problem.scaled(fits.coefs), settings, lambda count: None, sizes)
+    return Fits(fits.alphas, *problem.back(coefs), fits.n_iter)

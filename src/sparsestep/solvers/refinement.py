@@ -12,7 +12,7 @@ factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refi
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,8 +24,7 @@ from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.penalty import weights
 from sparsestep.solvers.collinearity import Collinearity, collinearity
-from sparsestep.solvers.equations import Units
-from sparsestep.solvers.fitting import Settings
+from sparsestep.solvers.equations import Settings, units
 
 __all__ = ["refine", "refine_path"]
 
@@ -68,20 +67,21 @@ def refine(
     ):
         return unrefined
     rows = _Rows(table, target, moments, known, settings.fit_intercept)
-    start = rows.scaled(coef[known.inside], intercept)
-    size = table.n_active * len(known.inside)
+    start = rows.scaled(coef[known.support], intercept)
+    size = table.n_active * len(known.support)
     found = (*start, 1.0)
     if known.rcond > _HOPELESS:
         if size > _BLOCK:
-            found = _in_doubles(rows, *start)
+            found = _by_sums(rows, *start, doubles=True)
         if not found[2] <= _GOOD:
-            found = _by_sums(rows, *(found[:2] if found[2] < known.error else start))
+            better = found[:2] if found[2] < known.error else start
+            found = _by_sums(rows, *better, doubles=False)
     if not found[2] <= _GOOD and size <= _LARGEST:
         found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
     if not found[2] < known.error * (1.0 + known.offset):
         return unrefined
     result = np.zeros_like(coef)
-    result[known.inside], intercept = rows.given(found[0], found[1])
+    result[known.support], intercept = rows.given(found[0], found[1])
     return result, intercept, found[2]
 
 
@@ -102,7 +102,7 @@ def refine_path(
     largest = np.abs(coefs).max(axis=0, initial=0.0)
     ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
     # Some of the columns are no nearer to collinear than all of them, if the rows tell all apart.
-    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.inside):
+    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.support):
         return None
     known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
     points = zip(coefs, intercepts, alphas, strict=True)
@@ -116,19 +116,19 @@ def refine_path(
         return None
     rows = _Rows(table, target, moments, ever, settings.fit_intercept)
     unit = rows.unit_x / rows.unit_y
-    B, a = coefs[:, ever.inside] * unit, intercepts / rows.unit_y
+    B, a = coefs[:, ever.support] * unit, intercepts / rows.unit_y
     # A correction must be less than half the one before, the first no more than the error expected.
     before = np.where(poor, 2 * expected, 0.0)
     for _ in range(_MOST_ROUNDS):
-        G, g0, rss = _all_residuals(rows, B, a)
+        G, g0, rss = rows.gradients(B, a)
         left = np.flatnonzero(before > _GOOD)
         if not len(left):
             break
         for k in left:
-            inside = np.searchsorted(ever.inside, known[k].inside)
-            of_x = rows.unit_x[inside]
-            change = np.zeros(len(ever.inside))
-            change[inside] = known[k].solve(G[k, inside] * of_x) * of_x
+            support = np.searchsorted(ever.support, known[k].support)
+            of_x = rows.unit_x[support]
+            change = np.zeros(len(ever.support))
+            change[support] = known[k].solve(G[k, support] * of_x) * of_x
             size = _relative(change, B[k] + change)
             errors[k] = min(size, before[k])
             if size < 0.5 * before[k]:
@@ -138,23 +138,8 @@ def refine_path(
             else:
                 before[k] = 0.0
     coefs = coefs.copy()
-    coefs[:, ever.inside] = B / unit
+    coefs[:, ever.support] = B / unit
     return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
-
-
-def _all_residuals(rows: "_Rows", B: Array, a: Array) -> tuple[Array, Array, Array]:
-    """``(X - c)'W r``, ``1'W r`` and ``r'W r`` for the coefficients in each row of B."""
-    G, g0, rss = np.zeros_like(B), np.zeros_like(a), np.zeros_like(a)
-    mean = a + B @ rows.centre
-    for low, high in rows.blocks(_LARGE_BLOCK):
-        X, y, w = rows.block(low, high)
-        X -= rows.centre
-        r = y - mean[:, np.newaxis] - B @ X.T
-        weighted = r if w is None else r * w
-        rss += np.einsum("ij,ij->i", r, weighted)
-        G += weighted @ X
-        g0 += weighted.sum(axis=1)
-    return G, g0, rss
 
 
 def _is_least_squares(
@@ -170,27 +155,25 @@ def _is_least_squares(
         return False
     coef, _, alpha = point
     if known.rcond > 0:
-        right = moments.xty[known.inside]
+        right = moments.xty[known.support]
         if not settings.fit_intercept:
-            right = right + moments.weight_sum * moments.mean_x[known.inside] * moments.mean_y
-        away = np.abs(known.solve(right) - coef[known.inside]) * known.length
+            right = right + moments.weight_sum * moments.mean_x[known.support] * moments.mean_y
+        away = np.abs(known.solve(right) - coef[known.support]) * known.length
         allowed = max(_VISIBLE, 100 * known.error * (1.0 + known.offset))
-        if np.any(away > allowed * np.max(np.abs(coef[known.inside]) * known.length)):
+        if np.any(away > allowed * np.max(np.abs(coef[known.support]) * known.length)):
             return False
     if settings.polish is not None or alpha == 0:
         return True
-    units = Units.of(
-        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
-    )
-    scale = units.scale_x[known.inside] / units.scale_y
-    b = coef[known.inside] * scale
-    factor = np.ones_like(coef) if settings.penalty_factor is None else settings.penalty_factor
+    scale_x, scale_y, _, _ = units(moments, settings)
+    scale = scale_x[known.support] / scale_y
+    b = coef[known.support] * scale
+    factor = settings.factors(len(coef))
     with np.errstate(over="ignore"):
-        alphas = alpha / units.scale_y**2 * factor[known.inside]
+        alphas = alpha / scale_y**2 * factor[known.support]
         d = alphas * weights(b, float(settings.schedule.gammas()[-1]))
     if known.rcond == 0:
         return not d.any()
-    of_x = units.scale_x[known.inside]
+    of_x = scale_x[known.support]
     moved = known.solve(of_x * d * b) * of_x
     return bool(np.all(np.abs(moved) <= _VISIBLE * np.abs(b)))
 
@@ -205,7 +188,7 @@ class _Rows:
         self.fit_intercept = fit_intercept
         W = moments.weight_sum
         self.weight_sum = W
-        mean = moments.mean_x[known.inside]
+        mean = moments.mean_x[known.support]
         spread = known.length / np.sqrt(W)
         self.unit_x = 2.0 ** np.round(np.log2(spread))
         of_y = np.sqrt(moments.yty / W + (0.0 if fit_intercept else moments.mean_y**2))
@@ -231,21 +214,45 @@ class _Rows:
             return 0.0
         return g0 / self.weight_sum - float(self.centre @ change)
 
-    def blocks(self, size: int) -> list[tuple[int, int]]:
-        """Ranges of rows with about so many numbers each."""
+    def blocks(self, size: int) -> Iterator[tuple[Array, Array, Array | None]]:
+        """Blocks of rows with about `size` numbers each."""
         step = max(size // max(len(self.centre), 1), 1)
-        return [(a, min(a + step, self.table.n)) for a in range(0, self.table.n, step)]
+        for a in range(0, self.table.n, step):
+            yield self.block(a, a + step)
 
     def block(self, a: int, b: int) -> tuple[Array, Array, Array | None]:
         """Rows a to b of the kept columns, of the target, and the weights."""
         X, y, w = self.table.block(a, b)
-        X = X[:, self.known.inside]
+        X = X[:, self.known.support]
         X = X.toarray() if sp.issparse(X) else X
         return (
             np.asarray(X, dtype=np.float64) / self.unit_x,
             np.asarray(y[:, self.target], dtype=np.float64) / self.unit_y,
             w,
         )
+
+    def gradients(self, B: Array, a: Array) -> tuple[Array, Array, Array]:
+        """``(X - c)'W r``, ``1'W r`` and ``r'W r`` in doubles, for coefficients in rows of B."""
+        G, g0, rss = np.zeros_like(B), np.zeros_like(a), np.zeros_like(a)
+        mean = np.array(
+            [math.fsum([each, *(self.centre * b)]) for each, b in zip(a, B, strict=True)]
+        )
+        for X, y, w in self.blocks(_LARGE_BLOCK):
+            X -= self.centre
+            r = y - mean[:, np.newaxis] - B @ X.T
+            weighted = r if w is None else r * w
+            rss += np.einsum("ij,ij->i", r, weighted)
+            G += weighted @ X
+            g0 += weighted.sum(axis=1)
+        return G, g0, rss
+
+    def gradient(self, b: Array, a: float) -> tuple[Array, float]:
+        """``(X - c)'W r`` and ``1'W r`` for one vector b, with r in twice the precision."""
+        g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
+        for X, y, w in self.blocks(_BLOCK):
+            of_x, of_1 = self.products(X, w, self.residual(X, y, b, a))
+            g, g0 = twofold.add(g, of_x), twofold.add(g0, of_1)
+        return g[0], float(g0[0])
 
     def residual(self, X: Array, y: Array, b: Array, intercept: float) -> twofold.Pair:
         """``y - intercept - X b`` as a pair."""
@@ -292,41 +299,24 @@ def _relative(change: Array, b: Array) -> float:
     return float(np.max(np.abs(change), initial=0.0)) / size if size > 0 else np.inf
 
 
-def _in_doubles(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float]:
-    """Refine by the normal equations with residuals in plain doubles, to what they can give."""
+def _by_sums(
+    rows: _Rows, b: Array, intercept: float, *, doubles: bool
+) -> tuple[Array, float, float]:
+    """Refine by the normal equations, with residuals in plain doubles or in twice the precision."""
 
     def step(b: Array, intercept: float) -> tuple[Array, float]:
-        g, g0 = np.zeros_like(b), 0.0
-        mean = math.fsum([intercept, *(rows.centre * b)])
-        for low, high in rows.blocks(_LARGE_BLOCK):
-            X, y, w = rows.block(low, high)
-            X -= rows.centre
-            r = y - mean - X @ b
-            if w is not None:
-                r *= w
-            g += r @ X
-            g0 += float(r.sum())
+        if doubles:
+            G, all_g0, _ = rows.gradients(b[np.newaxis], np.array([intercept]))
+            g, g0 = G[0], float(all_g0[0])
+        else:
+            g, g0 = rows.gradient(b, intercept)
         change = rows.solve(g)
         return change, rows.of_intercept(g0, change)
 
-    return _improved(step, b, intercept, enough=_GOOD)
-
-
-def _by_sums(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float]:
-    """Refine by the normal equations."""
-
-    def step(b: Array, intercept: float) -> tuple[Array, float]:
-        g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
-        for low, high in rows.blocks(_BLOCK):
-            X, y, w = rows.block(low, high)
-            of_x, of_1 = rows.products(X, w, rows.residual(X, y, b, intercept))
-            g, g0 = twofold.add(g, of_x), twofold.add(g0, of_1)
-        change = rows.solve(g[0])
-        return change, rows.of_intercept(float(g0[0]), change)
-
     # A round on a large table for the very last digit is not worth its time.
     large = rows.table.n_active * len(b) > _BLOCK
-    return _improved(step, b, intercept, enough=_LAST_DIGITS if large else 0.0)
+    enough = _GOOD if doubles else _LAST_DIGITS if large else 0.0
+    return _improved(step, b, intercept, enough)
 
 
 def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float] | None:
@@ -370,10 +360,7 @@ def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[A
     """Of all least-squares solutions the one of least norm, in the units of the equations."""
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
-    units = Units.of(
-        moments, fit_intercept=settings.fit_intercept, standardize=settings.standardize
-    )
-    scale = units.scale_x[rows.known.inside] / rows.unit_x
+    scale = units(moments, settings)[0][rows.known.support] / rows.unit_x
     mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
     Z = (X - rows.centre) / scale * root[:, np.newaxis]
     b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
