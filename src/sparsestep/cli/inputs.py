@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparsestep.cli.errors import BadInputError
+from sparsestep.errors import InputError
 from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import require_distinct
 
@@ -17,9 +17,7 @@ def are_moments(data: Sequence[str]) -> bool:
     """Whether the data are moments files; all of them or none."""
     kinds = {os.path.splitext(path)[1].lower() == ".npz" for path in data}
     if len(kinds) > 1:
-        raise BadInputError(
-            "Some of the data are moments (.npz) and some are tables; fit one kind."
-        )
+        raise InputError("Some of the data are moments (.npz) and some are tables; fit one kind.")
     return kinds == {True}
 
 
@@ -33,7 +31,7 @@ def expanded(data: Sequence[str]) -> list[str]:
         pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
         matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
         if not matches:
-            raise BadInputError(f"No file matches {path}.")
+            raise InputError(f"No file matches {path}.")
         found += matches
     require_distinct(found)
     return found
@@ -45,4 +43,4 @@ def require_different(moments: Moments, path: str, seen: dict[tuple[object, ...]
     key = (moments.n_samples, *(np.asarray(part).tobytes() for part in sums))
     other = seen.setdefault(key, path)
     if other != path and moments.n_samples > 1:
-        raise BadInputError(f"{other} and {path} hold the same sums of the same rows; give one.")
+        raise InputError(f"{other} and {path} hold the same sums of the same rows; give one.")

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import expanded, require_different
 from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
+from sparsestep.errors import InputError
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_complete, require_same_folds
 
@@ -46,7 +46,7 @@ def merge(
             # One at a time, so that a message can name the file.
             merged = merged + part
         except ValueError as error:
-            raise BadInputError(f"{path} cannot be merged with {data[0]}: {error}") from error
+            raise InputError(f"{path} cannot be merged with {data[0]}: {error}") from error
         require_different(part, path, seen)
         runs.append(part.runs)
     together = require_same_folds(runs)

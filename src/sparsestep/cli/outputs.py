@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sparsestep.cli.errors import BadInputError
+from sparsestep.errors import InputError
 
 __all__ = ["check_outputs"]
 
@@ -22,12 +22,12 @@ def check_outputs(
         if path.exists():
             for other in _files(inputs):
                 if path.samefile(other):
-                    raise BadInputError(
+                    raise InputError(
                         f"The {what} would overwrite {other}, which is read; give it another name."
                     )
         file = os.path.realpath(path)
         if file in seen:
-            raise BadInputError(f"{path} is given for two results; give them different names.")
+            raise InputError(f"{path} is given for two results; give them different names.")
         seen.append(file)
 
 
@@ -47,16 +47,16 @@ def _files(inputs: Sequence[str]) -> Iterable[str]:
 def _check(path: Path, what: str, endings: Sequence[str]) -> None:
     """Raise unless a file of this name can be written."""
     if path.is_dir():
-        raise BadInputError(f"{path} is a folder; give the name of a file for the {what}.")
+        raise InputError(f"{path} is a folder; give the name of a file for the {what}.")
     if path.exists() and not path.is_file():
-        raise BadInputError(f"{path} is no ordinary file; give another name for the {what}.")
+        raise InputError(f"{path} is no ordinary file; give another name for the {what}.")
     if path.suffix.lower() not in endings:
-        raise BadInputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
+        raise InputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
     folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise BadInputError(f"The folder {folder} for the {what} does not exist; make it.")
+        raise InputError(f"The folder {folder} for the {what} does not exist; make it.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInputError(f"The folder {folder} for the {what} cannot be written to.")
+        raise InputError(f"The folder {folder} for the {what} cannot be written to.")
 
 
 def _either(endings: Sequence[str]) -> str:

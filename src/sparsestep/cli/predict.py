@@ -6,18 +6,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.reading import not_numbers, split_names, tell_decimal_comma
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.cli.tables import ENDINGS, write_batches
+from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
-from sparsestep.model.predictions import MissingValueError, Predictions
-from sparsestep.sources import NotNumbersError
+from sparsestep.model.predictions import Predictions
 from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.sources.one_hot import UnknownCategoryError
 from sparsestep.sources.progress import rows_read
 
 __all__ = ["predict"]
@@ -65,8 +63,8 @@ def predict(
         try:
             count = write_batches(output, _counted(batches, advance))
         except (MissingValueError, UnknownCategoryError) as error:
-            what_to_do = "use --missing-as-null to leave such predictions out."
-            raise BadInputError(f"{str(error).removesuffix('.')}; {what_to_do}") from error
+            remedy = "use --missing-as-null to leave such predictions out"
+            raise error.advising(remedy) from error
     far, missing = batches.far, batches.missing
     if far.rows:
         screen.warn(far.text())

@@ -9,23 +9,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.inputs import are_moments, require_different
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
+from sparsestep.errors import (
+    DroppedRowsWarning,
+    InputError,
+    MissingValueError,
+    NotNumbersError,
+    OutOfRangeError,
+)
 from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
-from sparsestep.moments.sums import OutOfRange
-from sparsestep.sources import (
-    CsvFormat,
-    DroppedRowsWarning,
-    NotNumbersError,
-    read_categories,
-    read_moments,
-)
+from sparsestep.sources import CsvFormat, read_categories, read_moments
 from sparsestep.sources.arrow import open_rows
-from sparsestep.sources.checks import about_target, left_out, require_columns, row_names
+from sparsestep.sources.checks import left_out, require_columns, row_names
 from sparsestep.sources.one_hot import Rows, indicators
 from sparsestep.words import made_up_names
 
@@ -56,9 +55,7 @@ class Reading:
         with self.naming_target():
             whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
         if whole.n_samples < 2:
-            raise BadInputError(
-                f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}."
-            )
+            raise InputError(f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}.")
         return whole
 
     @property
@@ -75,8 +72,8 @@ class Reading:
         """Call the target by its name in what is said of sums that are out of range."""
         try:
             yield
-        except OutOfRange as error:
-            raise BadInputError(about_target(str(error), self.target)) from error
+        except OutOfRangeError as error:
+            raise error.naming(self.target) from error
 
     @property
     def names(self) -> list[str]:
@@ -103,13 +100,13 @@ def read(
     if are_moments(data):
         return _loaded(data, options)
     if options.target is None:
-        raise BadInputError("Which column is to be explained? Name it with --target.")
+        raise InputError("Which column is to be explained? Name it with --target.")
     source = data[0] if len(data) == 1 else list(data)
     features = _features(source, options, screen)
     codes = split_names(options.category or [], features)
     require_columns(codes, features, "the list of features")
     if options.missing_category and not (options.one_hot or codes):
-        raise BadInputError("--missing-category is for categories; give --one-hot or --category.")
+        raise InputError("--missing-category is for categories; give --one-hot or --category.")
     try:
         categories: dict[str, list[str]] = {}
         if options.one_hot or codes:
@@ -136,11 +133,10 @@ def read(
                 csv=options.csv,
             )
     except NotNumbersError as error:
-        raise _explained(error, options) from error
-    except ValueError as error:
-        raise BadInputError(
-            str(error).replace("with drop_missing.", "with --drop-missing.")
-        ) from error
+        raise not_numbers(error, options) from error
+    except MissingValueError as error:
+        remedy = "fill it in, or leave out such rows with --drop-missing"
+        raise error.advising(remedy) from error
     dropped = next(
         (each.message for each in caught if isinstance(each.message, DroppedRowsWarning)), None
     )
@@ -192,7 +188,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     }
     for name, value in given.items():
         if value:
-            raise BadInputError(f"{name} is for tables; the columns of moments are fixed.")
+            raise InputError(f"{name} is for tables; the columns of moments are fixed.")
     parts = [Moments.load(path) for path in data]
     require_all_folds([part.runs for part in parts])
     target = options.target
@@ -201,11 +197,9 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
         require_different(part, path, seen)
         known = ", ".join(part.target_names or ())
         if known and target not in (None, known):
-            raise BadInputError(
-                f"The target of the moments in {path} is {known!r}, not {target!r}."
-            )
+            raise InputError(f"The target of the moments in {path} is {known!r}, not {target!r}.")
         if target in (part.feature_names or ()):
-            raise BadInputError(f"{target!r} is not the target in {path}, but one of its columns.")
+            raise InputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
     categories = {name: list(known) for part in parts for name, known in part.categories.items()}
     return Reading(parts, target or "y", _named(data), None, categories)
@@ -222,7 +216,7 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
     for name in drop:
         if name == options.target or name == options.weight:
             role = "target" if name == options.target else "weight"
-            raise BadInputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
+            raise InputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
     if options.features is not None:
         chosen = split_names(options.features, rows.names)
         require_columns(chosen, rows.names, rows.where)
@@ -249,32 +243,20 @@ def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:
     return found
 
 
-def _explained(error: NotNumbersError, options: TableOptions) -> BadInputError:
-    """What to do about a column that holds no numbers."""
+def not_numbers(error: NotNumbersError, options: TableOptions | None = None) -> InputError:
+    """The error in terms of options; without them the column cannot be left out."""
+    mark = "give the decimal mark by --decimal" if error.decimal else ""
+    if options is None:
+        return InputError(error.sentence(mark, error.advice))
     if error.name in (options.target, options.weight):
-        role = "target" if error.name == options.target else "weight"
-        return not_numbers(error, f"The {role}")
-    text = error.what in ("text", "categories")
-    name = shlex.quote(error.name)
-    advice = "encode it with --one-hot" if text and not options.one_hot else _advice(error)
-    if error.what == "dates or times":
-        advice += f", take it for categories with --category {name}"
-    return BadInputError(
-        f"Column {error.name!r}{error.where} holds {error.what}; {advice}, or leave it out with "
-        f"--drop {name}."
-    )
-
-
-def not_numbers(error: NotNumbersError, role: str = "Column") -> BadInputError:
-    """What to do about a column that cannot be left out."""
-    return BadInputError(
-        f"{role} {error.name!r}{error.where} holds {error.what}; {_advice(error)}."
-    )
-
-
-def _advice(error: NotNumbersError) -> str:
-    """The error's advice, with the name of the option."""
-    return error.advice.replace("the decimal mark", "the decimal mark by --decimal")
+        role = "The target" if error.name == options.target else "The weight"
+        return InputError(error.sentence(mark, error.advice, column=role))
+    name, advice, category = shlex.quote(error.name), error.advice, ""
+    if error.what in ("text", "categories") and not options.one_hot:
+        advice = "encode it with --one-hot"
+    elif error.what == "dates or times":
+        category = f"take it for categories with --category {name}"
+    return InputError(error.sentence(mark, advice, category, f"leave it out with --drop {name}"))
 
 
 def _named(data: Sequence[str]) -> str:

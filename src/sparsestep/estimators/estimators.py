@@ -16,6 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from sparsestep.errors import FarRowsWarning
 from sparsestep.estimators.fitted import (
     GIVEN_FOLDS,
     Fitted,
@@ -40,7 +41,6 @@ from sparsestep.estimators.validation import (
     weights,
     whole_number,
 )
-from sparsestep.inference.notes import FarRowsWarning
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table, unmasked

@@ -19,6 +19,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
 from typing import is_typeddict as is_schema
 
+from sparsestep.errors import ModelFileError
 from sparsestep.inference.notes import NOTES
 from sparsestep.words import made_up_names
 
@@ -48,10 +49,6 @@ SCHEMA = 1
 
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
 CriterionName = Literal["aic", "bic", "ebic", "gic"]
-
-
-class ModelFileError(ValueError):
-    """A file is not a model file that this version can read."""
 
 
 class Choice(TypedDict):

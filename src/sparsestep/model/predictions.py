@@ -9,17 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sparsestep.errors import InputError, MissingValueError
 from sparsestep.inference.notes import FarRows
 from sparsestep.model.document import Document
 from sparsestep.sources.blocks import BLOCK_BYTES
 from sparsestep.sources.checks import require_columns
 from sparsestep.sources.one_hot import Rows, encoded
+from sparsestep.words import in_row
 
-__all__ = ["MissingValueError", "Predictions"]
-
-
-class MissingValueError(ValueError):
-    """A row has no prediction, because a value of it is missing."""
+__all__ = ["Predictions"]
 
 
 class Predictions:
@@ -131,16 +129,15 @@ class Predictions:
 
     def _explained(
         self, X: NDArray[np.float64], good: NDArray[np.bool_], name: str, first: int
-    ) -> ValueError:
+    ) -> InputError:
         """What is wrong with the first bad value, and where it is."""
         row, j = (int(index) for index in np.argwhere(~good)[0])
-        of = f" of {name}" if name else ""
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"
         column = self._column_of.get(self._features[j], self._features[j])
-        return (MissingValueError if missing else ValueError)(
-            f"Column {column!r} has {what} in row {first + row} (counted from 0){of}, for which "
-            "there is no prediction."
+        where = f"{in_row(first + row, name)}, for which there is no prediction"
+        return (MissingValueError if missing else InputError)(
+            f"Column {column!r} has {what}", where
         )
 
 

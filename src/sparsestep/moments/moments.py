@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
+from sparsestep.errors import MomentsFileError
 from sparsestep.moments import file as moments_file
-from sparsestep.moments.file import MomentsFileError
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.partition import fold_ids
 from sparsestep.moments.runs import Run, require_all_folds, run_id

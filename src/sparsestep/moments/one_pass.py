@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.partition import contiguous_folds
-from sparsestep.moments.sums import SMALLEST_SQUARES, OutOfRange, Sums, combine, merge, outer_strips
+from sparsestep.moments.sums import SMALLEST_SQUARES, Sums, combine, merge, outer_strips
 from sparsestep.moments.table import BLOCK_BYTES, Table
 from sparsestep.moments.thin import DenseRows, Piece, SparseRows, centred
 from sparsestep.moments.twofold import two_sum
@@ -357,7 +358,7 @@ def fold_sums(data: Table, ids: NDArray[np.intp] | None, count: int) -> list[Sum
     with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
         try:
             folds = _summed(data, ids, count)
-        except OutOfRange:
+        except OutOfRangeError:
             data.require_finite()
             raise
         # A value that is not finite makes some of its column's sums so, which costs nothing to see.

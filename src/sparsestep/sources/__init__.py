@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from sparsestep.moments.moments import Moments
-from sparsestep.moments.sums import OutOfRange
-from sparsestep.sources.checks import (
+from sparsestep.errors import (
     DroppedRowsWarning,
     NotNumbersError,
+    OutOfRangeError,
     RowNamesWarning,
-    about_target,
+)
+from sparsestep.moments.moments import Moments
+from sparsestep.sources.checks import (
     comes_from,
     folds_and_seed,
     load,
@@ -178,8 +179,8 @@ def read_moments(
             drop_missing=drop_missing,
             **more,
         )
-    except OutOfRange as error:
-        raise ValueError(about_target(str(error), target)) from error
+    except OutOfRangeError as error:
+        raise error.naming(target) from error
     encoded = {
         name: tuple(known)
         for name, known in (categories or {}).items()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from sparsestep.sources.checks import NotNumbersError
+from sparsestep.errors import NotNumbersError
 from sparsestep.sources.csv_format import CsvFormat
 
 __all__ = ["AlmostNumbers", "show_decimal_commas"]
@@ -59,22 +59,22 @@ class AlmostNumbers:
         if self._first is None or 2 * self._numbers <= self._values:
             return
         text, row, name = self._first
-        what = f"{text!r} in row {row} (counted from 0)"
+        what, advice, decimal = f"{text!r} in row {row} (counted from 0)", "correct it", False
         thousands = re.match(_THOUSANDS, text)
         comma = re.match(_WITH_COMMA, text) and (self._decimal_commas or not thousands)
         if comma or re.match(_NUMBER, text):
             what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
-            advice = "correct it" if self._csv is None else "give the decimal mark"
+            if self._csv is not None:
+                advice, decimal = "", True
         elif thousands:
             what += ", which looks like a number with separators of thousands"
             advice = "write such numbers without them"
             if self._undecided:
                 what += ", or with a decimal comma"
-                advice = "give the decimal mark, or write numbers without separators of thousands"
+                advice, decimal = "write numbers without separators of thousands", True
         else:
             what += f", while {self._numbers} of the {self._values} values read are numbers"
-            advice = "correct it"
-        raise NotNumbersError(column, f" of {name or where}", what, advice)
+        raise NotNumbersError(column, name or where, what, advice, decimal)
 
     @property
     def _undecided(self) -> bool:

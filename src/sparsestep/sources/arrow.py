@@ -671,7 +671,7 @@ class _Files(_Dataset):
             # What looks like a number may be a category, or a name with zeros before it.
             return pa.string()
         if field.name in text:
-            require_categories(field, f" of {where}")
+            require_categories(field, where)
             return pa.string()
         if field.name in as_is:
             # Each file has a dictionary of its own.
@@ -680,7 +680,7 @@ class _Files(_Dataset):
             raise ValueError(self._other_encoding(where))
         if lines and is_text(field.type):
             self._check_almost_numbers(field.name, where)
-        kind = read_type(field, f" of {where}")
+        kind = read_type(field, where)
         # A text file shows only its first rows, in which fractions may look like integers.
         return pa.float64() if lines and kind != pa.bool_() else kind
 

@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sparsestep.errors import InputError, MissingValueError, NotNumbersError, OutOfRangeError
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import Columns, NotNumbersError, about_target
+from sparsestep.sources.checks import Columns
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
+from sparsestep.words import in_row
 
 __all__ = [
     "BLOCK_BYTES",
@@ -146,8 +148,9 @@ def is_text(kind: Any) -> bool:
 def require_categories(field: Any, where: str) -> None:
     """Raise unless a column holds text, or values that can be written as text."""
     if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+        of = f" of {where}" if where else ""
         raise TypeError(
-            f"Column {field.name!r}{where} has categories, but holds values of type {field.type} "
+            f"Column {field.name!r}{of} has categories, but holds values of type {field.type} "
             "instead of text or codes."
         )
 
@@ -259,9 +262,9 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
         bad = use & ~(np.isfinite(weight) & (weight >= 0))
         if bad.any():
             row = int(bad.argmax())
-            return ValueError(
-                f"Weight {columns.weight!r} is {weight[row]} {_row(block.places, row)}; weights "
-                "must be finite and not negative."
+            what = f"Weight {columns.weight!r} is {weight[row]}"
+            return InputError(
+                what, _row(block.places, row), "weights must be finite and not negative"
             )
         use &= weight > 0
     found: tuple[int, str, float] | None = None
@@ -273,20 +276,20 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
             found = (row, name, float(values[row]))
     if found is None:
         first, last = block.places[0], block.places[-1]
-        message = about_target(str(error), columns.target)
+        if isinstance(error, OutOfRangeError):
+            error = error.naming(columns.target)
         end = last.first + last.rows - 1
         of = f" of {first.name}" if last.name != first.name else ""
         span = f"{first.first}{of} to {end} (counted from 0)" + (last.name and f" of {last.name}")
-        return ValueError(f"In rows {span}: {message}")
+        return ValueError(f"In rows {span}: {error}")
     row, name, value = found
+    where = _row(block.places, row)
     if np.isnan(value):
-        return ValueError(
-            f"Column {columns.of_source(name)!r} has a missing value {_row(block.places, row)}; "
-            "fill it in, or leave out such rows with drop_missing."
-        )
-    return ValueError(
-        f"Column {name!r} has the value {value} {_row(block.places, row)}; replace it or remove "
-        "the row."
+        what = f"Column {columns.of_source(name)!r} has a missing value"
+        remedy = "fill it in, or leave out such rows with drop_missing"
+        return MissingValueError(what, where, remedy)
+    return InputError(
+        f"Column {name!r} has the value {value}", where, "replace it or remove the row"
     )
 
 
@@ -294,8 +297,7 @@ def _row(places: Sequence[Place], row: int) -> str:
     """How a message says where a row of a block is."""
     for place in places:
         if row < place.rows:
-            of = f" of {place.name}" if place.name else ""
-            return f"in row {place.first + row} (counted from 0){of}"
+            return in_row(place.first + row, place.name)
         row -= place.rows
     raise AssertionError("a row outside its block")
 

@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from sparsestep.words import quoted
+from sparsestep.errors import RowNamesWarning
+from sparsestep.words import quoted, sentence
 
 __all__ = [
     "Columns",
-    "DroppedRowsWarning",
-    "NotNumbersError",
-    "RowNamesWarning",
-    "about_target",
     "choose",
     "comes_from",
     "folds_and_seed",
@@ -28,40 +25,8 @@ __all__ = [
     "require_columns",
     "require_distinct",
     "row_names",
-    "sentence",
     "target_names",
 ]
-
-
-class DroppedRowsWarning(UserWarning):
-    """Rows with a missing value were left out; `n_dropped` of `n_rows`.
-
-    `n_missing` says in how many rows a value is missing in each column, the most first.
-    """
-
-    def __init__(
-        self, message: str, n_dropped: int, n_rows: int, n_missing: Mapping[str, int]
-    ) -> None:
-        super().__init__(message)
-        self.n_dropped = n_dropped
-        self.n_rows = n_rows
-        self.n_missing = dict(n_missing)
-
-
-class RowNamesWarning(UserWarning):
-    """Columns that name or number the rows, as pandas writes its index, were left out."""
-
-
-class NotNumbersError(TypeError):
-    """The column `name`, of a place in words, holds something else than numbers."""
-
-    def __init__(
-        self, name: str, where: str, what: str, advice: str = "turn it into numbers"
-    ) -> None:
-        super().__init__(
-            f"Column {name!r}{where} holds {what}; {advice}, or choose features without it."
-        )
-        self.name, self.where, self.what, self.advice = name, where, what, advice
 
 
 @dataclass(frozen=True)
@@ -171,18 +136,6 @@ def require_distinct(paths: Iterable[str]) -> None:
             named = f"{path} is given twice" if seen[key] == path else both
             raise ValueError(f"{named}; give it once, or its rows would count twice.")
         seen[key] = path
-
-
-def about_target(message: str, target: str) -> str:
-    """A message of the sums, which call the target y, with its name."""
-    message = re.sub(r"^y(?= )", f"The target {target!r}", message)
-    message = message.replace("The values of y are", f"The values of the target {target!r} are")
-    return message.replace("rescale y.", "rescale it.")
-
-
-def sentence(text: str) -> str:
-    """The text as the beginning of a sentence; a path stays as it is."""
-    return "T" + text[1:] if text.startswith("the ") else text
 
 
 def _is_csv(where: str) -> bool:

@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
 from sparsestep.sources.almost_numbers import AlmostNumbers
 from sparsestep.sources.blocks import BLOCK_BYTES
-from sparsestep.sources.checks import Columns, NotNumbersError, require_columns
+from sparsestep.sources.checks import Columns, require_columns
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.words import quoted
+from sparsestep.words import in_row, quoted
 
 __all__ = [
     "MISSING",
     "Batches",
     "Rows",
-    "UnknownCategoryError",
     "categories_of",
     "encoded",
     "indicators",
@@ -44,10 +44,6 @@ _MOST_SHOWN = 5
 
 # The category of missing values, where they have one.
 MISSING = "(missing)"
-
-
-class UnknownCategoryError(ValueError):
-    """A row holds a text that is none of the categories of its column."""
 
 
 class Rows(Protocol):
@@ -170,12 +166,12 @@ def encoded(
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
     if found.null_count > texts.null_count and not unknown_as_missing:
         row = pc.index(pc.and_(pc.is_null(found), pc.is_valid(texts)), True).as_py()
-        of = f" of {name}" if name else ""
         few = len(categories) <= _MOST_SHOWN
         shown = f" ({quoted(categories, _MOST_SHOWN)})" if few else ""
+        none = f"which is none of its {len(categories)} categories{shown}"
         raise UnknownCategoryError(
-            f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
-            f"{of}, which is none of its {len(categories)} categories{shown}."
+            f"Column {column!r} holds {texts[row].as_py()!r}",
+            f"{in_row(first + row, name)}, {none}",
         )
     names = indicators(column, categories)
     codes = range(len(categories) - len(names), len(categories))
@@ -190,10 +186,10 @@ def _texts(values: Any, column: str, name: str, first: int) -> Any:
     texts = values.cast(pa.string())
     row = pc.index(texts, MISSING).as_py()
     if row >= 0:
-        of = f" of {name}" if name else ""
-        raise ValueError(
-            f"Column {column!r} holds the text {MISSING!r} in row {first + row} (counted from 0)"
-            f"{of}, which is the name of the category of missing values; rename that text."
+        raise InputError(
+            f"Column {column!r} holds the text {MISSING!r}",
+            f"{in_row(first + row, name)}, which is the name of the category of missing values",
+            "rename that text",
         )
     return texts
 
@@ -239,12 +235,12 @@ def _check(name: str, known: Counter[str], where: str, numbers: AlmostNumbers | 
     if numbers is not None:
         numbers.check(name, where)
         if _are_dates(list(known)):
-            raise NotNumbersError(name, f" of {where}", "dates or times")
+            raise NotNumbersError(name, where, "dates or times")
     once = sum(count == 1 for count in known.values())
     if 2 * once > known.total():
         raise NotNumbersError(
             name,
-            f" of {where}",
+            where,
             "texts most of which occur only once, as names of rows do",
             "put them into groups",
         )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sparsestep.errors import NotNumbersError
 from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import Columns, choose, load
 from sparsestep.sources.merging import FoldSums, RowCounts, finish
@@ -75,10 +76,8 @@ def _require_numbers(name: str, kind: str) -> None:
     numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
     if kind not in numbers and not kind.startswith("decimal"):
         what = {"string": "text", "date": "dates or times", "timestamp": "dates or times"}
-        raise TypeError(
-            f"Column {name!r} of the Spark frame holds {what.get(kind, f'values of type {kind}')}; "
-            "turn it into numbers, or choose features without it."
-        )
+        holds = what.get(kind, f"values of type {kind}")
+        raise NotNumbersError(name, "the Spark frame", holds)
 
 
 def _partition_function(
