@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from html import unescape
+from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -24,14 +26,30 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparsestep import Moments, SparseStep, load_model, read_moments, save_model
+from sparsestep.cli import run_command
 from sparsestep.model.file import read_document
 
 COMMAND = Path(sys.executable).with_name("sparsestep")
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "dumb", "PYTHONHASHSEED": "0"}
 
 
-def run(folder, *arguments, code=0, env=None, **options):
-    """Run the command in a folder; it must exit with this code."""
+def run(folder, *arguments, code=0):
+    """Run a command in this process and in a folder; it must exit with this code."""
+    out, error = StringIO(), StringIO()
+    with (
+        chdir(folder),
+        patch.dict(os.environ, QUIET),
+        redirect_stdout(out),
+        redirect_stderr(error),
+    ):
+        returned = run_command([*map(str, arguments)])
+    done = subprocess.CompletedProcess(arguments, returned, out.getvalue(), error.getvalue())
+    assert returned == code, done.stdout + done.stderr
+    return done
+
+
+def run_process(folder, *arguments, code=0, env=None, **options):
+    """Run the installed command in a folder; it must exit with this code."""
     done = subprocess.run(
         [COMMAND, *map(str, arguments)],
         cwd=folder,
@@ -685,7 +703,7 @@ def test_python_m_is_the_command(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "sparsestep", "--version"], capture_output=True, text=True
     )
-    assert done.stdout == run(tmp_path, "--version").stdout == "0.1.0\n"
+    assert done.stdout == run_process(tmp_path, "--version").stdout == "0.1.0\n"
 
 
 @pytest.mark.parametrize(
@@ -733,7 +751,7 @@ def test_fit_imports_no_scikit_learn(data):
 def test_completion_is_installed(tmp_path, shell):
     env = {"HOME": str(tmp_path), "SHELL": f"/bin/{shell}", "XDG_CONFIG_HOME": str(tmp_path)}
     env |= {"XDG_DATA_HOME": str(tmp_path)}
-    run(tmp_path, "--install-completion", "--shell", shell, env=env)
+    run_process(tmp_path, "--install-completion", "--shell", shell, env=env)
     scripts = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
     assert any("predict" in script and "--target" in script for script in scripts)
 
@@ -749,7 +767,7 @@ def test_names_are_text_and_nothing_else(tmp_path):
     assert "[bold]x[/bold]" in done.stdout and "größe" in done.stdout
     assert "\x07" not in done.stdout and "\x1b" not in done.stdout
     ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--size", "4", env=ascii_only)
+    done = run_process(tmp_path, "fit", "t.parquet", "-t", "y", "--size", "4", env=ascii_only)
     assert "gr\\xf6\\xdfe" in done.stdout
     done = run(tmp_path, "fit", "t.parquet", "-t", "y", "--drop", "a,b", "--size", "3", "--json")
     assert {each["variable"] for each in json.loads(done.stdout)["kept"]} == set(names[:3])
@@ -1317,7 +1335,7 @@ def test_a_full_disk_leaves_nothing_behind_and_harms_nothing(folder, arguments):
     before = sorted(os.listdir(folder))
     # matplotlib looks for its list of fonts in the home folder, which may have to be written.
     env = {"MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(Path.home() / ".config/matplotlib"))}
-    done = run(folder, *arguments, code=2, env=env, preexec_fn=small_files)
+    done = run_process(folder, *arguments, code=2, env=env, preexec_fn=small_files)
     # NumPy before 2.2 complains about the file once more while it is thrown away.
     said = done.stderr.partition("Exception ignored")[0].splitlines(keepends=True)
     assert_one_sentence(said[-1], "file too large")
@@ -1430,8 +1448,8 @@ def test_what_nobody_expected_is_one_sentence_too(data, tmp_path):
         "fitted.by_folds = broken\n"
     )
     env = {"PYTHONPATH": str(tmp_path)}
-    done = run(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
+    done = run_process(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
     assert_one_sentence(done.stderr, r"unexpected .*KeyError: 'inner'.*SPARSESTEP_TRACEBACK=1")
     env["SPARSESTEP_TRACEBACK"] = "1"
-    done = run(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
+    done = run_process(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
     assert "Traceback" in done.stderr and "in broken" in done.stderr
