@@ -12,7 +12,6 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-import sparsestep.sources.arrow as arrow
 from source_data import (
     FEATURES,
     assert_moments,
@@ -22,9 +21,10 @@ from source_data import (
     make_table,
 )
 from sparsestep import Moments, read_moments
-from sparsestep.sources import DroppedRowsWarning, RowNamesWarning
+from sparsestep.sources import DroppedRowsWarning, RowNamesWarning, blocks, file_rows
 from sparsestep.sources.checks import choose
 from sparsestep.sources.folds import fold_numbers
+from sparsestep.sources.rows import open_rows
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ SOURCES = [
 @pytest.mark.parametrize("make", SOURCES)
 def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
     # Small blocks, so that several of them, and several threads, are at work here too.
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 6 * 90)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 6 * 90)
     moments = read_moments(make(table, tmp_path), "y", features=FEATURES)
     assert moments.feature_names == tuple(FEATURES)
     assert_moments(moments, expected(table))
@@ -154,7 +154,7 @@ def test_weights(folds, table, tmp_path):
 
 
 def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 3 * 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 20)
     near, far = far_away()
     pq.write_table(far, tmp_path / "t.parquet", row_group_size=50)
     for source in (far, far.to_pandas(), tmp_path / "t.parquet"):
@@ -163,7 +163,7 @@ def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
 
 
 def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 10)
     table = pa.table(
         {"x": np.arange(40.0), "y": np.arange(40.0) ** 2, "w": [0.0] * 20 + [1.0] * 20}
     )
@@ -175,9 +175,9 @@ def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
 @pytest.mark.parametrize("read", ["by pyarrow", "in whole groups", "in slices"])
 def test_folders_named_key_value_are_columns(read, table, tmp_path, monkeypatch):
     if read != "by pyarrow":
-        monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
     if read == "in slices":
-        monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     for year, start in ((2020, 0), (2021, 400)):
         (tmp_path / f"year={year}").mkdir()
         part = table.slice(start, 400)
@@ -191,9 +191,9 @@ def test_folders_named_key_value_are_columns(read, table, tmp_path, monkeypatch)
 @pytest.mark.parametrize("read", ["by pyarrow", "in whole groups", "in slices"])
 def test_a_file_outside_the_folders_has_no_value(read, table, tmp_path, monkeypatch):
     if read != "by pyarrow":
-        monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
     if read == "in slices":
-        monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     (tmp_path / "year=2020").mkdir()
     pq.write_table(table.slice(0, 400), tmp_path / "year=2020" / "a.parquet")
     pq.write_table(table.slice(400, 300), tmp_path / "z.parquet")
@@ -228,11 +228,11 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     second = table.set_column(1, "count", table.column("count").cast(pa.float64()))
     pq.write_table(second, tmp_path / "two.parquet")
     whole = read_moments(tmp_path, "y", features=FEATURES, folds=3)
-    monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 64)
+    monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 64)
     batches = [batch for batch, _, _ in _opened(tmp_path).batches(64)]
     assert max(batch.num_rows for batch in batches) <= 64
-    monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+    monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     sliced = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     for a, b in zip(whole, sliced, strict=True):
         np.testing.assert_allclose(a.xtx, b.xtx, rtol=1e-12)
@@ -242,7 +242,7 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
 @pytest.fixture
 def grouped(table, tmp_path, monkeypatch):
     """Two files whose groups of 60 rows are summed in twos, each by the thread that decodes it."""
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 150)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 150)
     for name, rows in (("one", table.slice(0, 500)), ("two", table.slice(500))):
         pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=60)
     return tmp_path
@@ -292,7 +292,7 @@ def test_a_damaged_group_of_rows_is_named(grouped):
 
 def _opened(path):
     """The files behind a path, as they are read."""
-    files = arrow.open_rows(path)
+    files = open_rows(path)
     files.select([*FEATURES, "y"])
     return files
 
@@ -301,7 +301,7 @@ def test_more_columns_than_rows_in_a_block(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 40)), rng.normal(size=300)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(40)}, "y": y})
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 41 * 25)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 41 * 25)
     names = [f"x{j}" for j in range(40)]
     numbers = fold_numbers(300, 5)
     for k, fold in enumerate(read_moments(table, "y", folds=5)):
@@ -647,7 +647,7 @@ def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
         read_moments(table, "price")
     # Each block for itself has a sum.
     table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, 1e200, -1e200, -1e200]})
-    monkeypatch.setattr("sparsestep.sources.arrow.BLOCK_BYTES", 32)
+    monkeypatch.setattr("sparsestep.sources.blocks.BLOCK_BYTES", 32)
     with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
         read_moments(table, "price")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsestep.errors import InputError
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import require_distinct
+from sparsestep.sources.files import require_distinct
 
 __all__ = ["are_moments", "expanded", "require_different"]
 

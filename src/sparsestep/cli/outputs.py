@@ -37,7 +37,7 @@ def _files(inputs: Sequence[str]) -> Iterable[str]:
         if os.path.isfile(path):
             yield path
         else:
-            from sparsestep.sources.arrow import local_files
+            from sparsestep.sources.files import local_files
 
             # That a file is missing is said by who reads it.
             with suppress(OSError, ValueError):

@@ -14,9 +14,9 @@ from sparsestep.cli.tables import ENDINGS, write_batches
 from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
-from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.sources.progress import rows_read
+from sparsestep.sources.rows import open_rows
+from sparsestep.sources.summing import rows_read
 
 __all__ = ["predict"]
 

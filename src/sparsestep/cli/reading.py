@@ -23,9 +23,9 @@ from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
-from sparsestep.sources.arrow import open_rows
 from sparsestep.sources.checks import left_out, require_columns, row_names
-from sparsestep.sources.one_hot import Rows, indicators
+from sparsestep.sources.one_hot import indicators
+from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.words import made_up_names
 
 __all__ = ["Reading", "not_numbers", "read", "split_names", "tell_decimal_comma"]

@@ -276,9 +276,11 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """New rows checked against those of `fit`, columns of text encoded as there."""
         texts = self._fitted.one_hot
         if texts and not texts.keys().isdisjoint(target_names(X) or ()):
-            from sparsestep.sources.arrow import encoded_table
+            from sparsestep.sources.one_hot import encoded_table
 
-            X = encoded_table(X, texts, self._all_names())
+            kept = np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+            known = self._all_names()
+            X = encoded_table(X, texts, known, {known[j] for j in kept})
         table, names = as_table(X)
         require_no_dates(table)
         fitted = getattr(self, "feature_names_in_", None)

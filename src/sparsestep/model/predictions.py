@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sparsestep.errors import InputError, MissingValueError
 from sparsestep.inference.notes import FarRows
 from sparsestep.model.document import Document
-from sparsestep.sources.blocks import BLOCK_BYTES
+from sparsestep.sources.blocks import block_rows
 from sparsestep.sources.checks import require_columns
-from sparsestep.sources.one_hot import Rows, encoded
+from sparsestep.sources.one_hot import encoded
+from sparsestep.sources.rows import Rows
 from sparsestep.words import in_row
 
 __all__ = ["Predictions"]
@@ -100,8 +101,7 @@ class Predictions:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        size = max(BLOCK_BYTES // (8 * max(len(self._needed), 1)), 1)
-        for batch, name, first in self._rows.batches(size):
+        for batch, name, first in self._rows.batches(block_rows(max(len(self._needed), 1))):
             arrays = {key: batch.column(key) for key in batch.schema.names}
             predicted = self._predicted(arrays, batch.num_rows, name, first)
             columns = [*(_plain(arrays[key]) for key in self._carried), *predicted]

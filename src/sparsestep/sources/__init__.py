@@ -156,7 +156,7 @@ def read_moments(
     elif comes_from(source, "pyspark"):
         from sparsestep.sources.spark import moments_of
     else:
-        from sparsestep.sources.arrow import moments_of
+        from sparsestep.sources.summing import moments_of
 
         more = {"categories": categories, "csv": csv}
     if categories and not more:
@@ -241,8 +241,8 @@ def read_categories(
     {'zone': ['1', '2']}
     """
     load("pyarrow")
-    from sparsestep.sources.arrow import open_rows
     from sparsestep.sources.one_hot import categories_of
+    from sparsestep.sources.rows import open_rows
 
     rows = open_rows(source, csv)
     require_columns([*(columns or ()), *codes], rows.names, rows.where)

@@ -1,7 +1,7 @@
 """Blocks of rows, as Arrow tables, to the moments of each fold."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,28 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsestep.errors import InputError, MissingValueError, NotNumbersError, OutOfRangeError
+from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
 from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import Columns
 from sparsestep.sources.folds import FoldNumbers
-from sparsestep.sources.merging import FoldSums, Parts, RowCounts
+from sparsestep.sources.merging import Parts, RowCounts
 from sparsestep.words import in_row
 
 __all__ = [
-    "BLOCK_BYTES",
     "Block",
     "Load",
     "Pass",
     "Place",
     "block_moments",
     "block_rows",
-    "is_text",
     "loaded",
-    "pandas_fields",
-    "pandas_schema",
-    "partition_moments",
-    "read_type",
-    "require_categories",
 ]
 
 
@@ -73,9 +66,9 @@ def loaded(table: Any) -> Load:
     return lambda names: table
 
 
-def block_rows(columns: Columns, size: int = BLOCK_BYTES) -> int:
-    """Rows of a block of so many bytes."""
-    return max(size // (8 * len(columns.all)), 1)
+def block_rows(columns: int) -> int:
+    """Rows of a block of so many columns of doubles."""
+    return max(BLOCK_BYTES // (8 * columns), 1)
 
 
 class Pass:
@@ -117,69 +110,6 @@ class Pass:
         dropped = int(np.count_nonzero(missing))
         self.counts.dropped += dropped
         return np.flatnonzero(~missing) if dropped else None
-
-
-def read_type(field: Any, where: str) -> Any:
-    """The type to read a column as; an error if it holds no numbers."""
-    types, kind = pa.types, field.type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        return kind
-    if types.is_decimal(kind) or types.is_null(kind):
-        return pa.float64()
-    what = f"values of type {kind}"
-    if types.is_dictionary(kind):
-        what = "categories"
-    elif is_text(kind):
-        what = "text"
-    elif types.is_temporal(kind):
-        what = "dates or times"
-    raise NotNumbersError(field.name, where, what)
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds text, or categories with texts for names."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def require_categories(field: Any, where: str) -> None:
-    """Raise unless a column holds text, or values that can be written as text."""
-    if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-        of = f" of {where}" if where else ""
-        raise TypeError(
-            f"Column {field.name!r}{of} has categories, but holds values of type {field.type} "
-            "instead of text or codes."
-        )
-
-
-def pandas_schema(frame: Any, text: Collection[str] = (), as_is: Collection[str] = ()) -> Any:
-    """Types to read the columns of a pandas frame as; those of `text` and `as_is` as they are."""
-    fields = []
-    for field in pandas_fields(frame):
-        if field.name in text:
-            require_categories(field, "")
-        own = field.name in text or field.name in as_is
-        fields.append(field if own else pa.field(field.name, read_type(field, "")))
-    return pa.schema(fields)
-
-
-def pandas_fields(frame: Any) -> Any:
-    """The columns of a pandas frame, with the types that Arrow finds for them."""
-    try:
-        return pa.Schema.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException:
-        # Which column it is can be seen only by trying each; on all, that takes far longer.
-        for name in frame.columns:
-            try:
-                pa.Schema.from_pandas(frame[[name]], preserve_index=False)
-            except pa.ArrowException as error:
-                raise TypeError(
-                    f"Column {name!r} holds values that are not all numbers: {error}"
-                ) from error
-        raise
 
 
 def block_moments(
@@ -300,17 +230,3 @@ def _row(places: Sequence[Place], row: int) -> str:
             return in_row(place.first + row, place.name)
         row -= place.rows
     raise AssertionError("a row outside its block")
-
-
-def partition_moments(
-    tables: Any, name: str, part: int, columns: Columns, folds: int | None, seed: int, drop: bool
-) -> tuple[Parts, RowCounts]:
-    """Moments of one partition, given as tables in order, in the thread that asks for them."""
-    this = Pass(columns, folds, seed, part, drop)
-    sums = FoldSums(1 if folds is None else folds)
-    memory = threading.local()
-    for table in tables:
-        place = Place(name, this.counts.rows, table.num_rows)
-        block = this.block(loaded(table), [place])
-        sums.add(block_moments(block, columns, folds, memory))
-    return sums.result(), this.counts

@@ -1,6 +1,5 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
-import os
 import re
 import warnings
 from collections import Counter
@@ -23,7 +22,6 @@ __all__ = [
     "left_out",
     "load",
     "require_columns",
-    "require_distinct",
     "row_names",
     "target_names",
 ]
@@ -123,19 +121,6 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
             )
         if counts[name] > 1:
             raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
-
-
-def require_distinct(paths: Iterable[str]) -> None:
-    """Raise if a file is there twice, under whatever names; those that do not exist are ignored."""
-    seen: dict[tuple[int, int], str] = {}
-    for path in filter(os.path.exists, paths):
-        file = os.stat(path)
-        key = (file.st_dev, file.st_ino)
-        if key in seen:
-            both = f"{seen[key]} and {path} are the same file"
-            named = f"{path} is given twice" if seen[key] == path else both
-            raise ValueError(f"{named}; give it once, or its rows would count twice.")
-        seen[key] = path
 
 
 def _is_csv(where: str) -> bool:

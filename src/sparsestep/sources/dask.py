@@ -135,7 +135,7 @@ def moments_of(
         raise TypeError(
             f"The source must be a Dask frame, not {type(source).__name__}, which has no columns."
         )
-    from sparsestep.sources.blocks import pandas_schema
+    from sparsestep.sources.rows import pandas_schema
 
     where = "the Dask frame"
     columns = choose(list(source.columns), target, features, weight, where)
@@ -176,9 +176,11 @@ def _frame_part(
     """Moments of one partition of a frame."""
     import pyarrow as pa
 
-    from sparsestep.sources.blocks import block_rows, pandas_schema, partition_moments
+    from sparsestep.sources.blocks import block_rows
+    from sparsestep.sources.rows import pandas_schema
+    from sparsestep.sources.summing import partition_moments
 
-    schema, size = pandas_schema(frame), block_rows(columns)
+    schema, size = pandas_schema(frame), block_rows(len(columns.all))
     # In slices, because a copy of the partition might not fit beside it.
     tables = (
         pa.Table.from_pandas(frame.iloc[start : start + size], schema, preserve_index=False)

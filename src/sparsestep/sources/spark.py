@@ -89,7 +89,7 @@ def _partition_function(
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from sparsestep.sources.blocks import partition_moments
+        from sparsestep.sources.summing import partition_moments
 
         context = TaskContext.get()
         assert context is not None
