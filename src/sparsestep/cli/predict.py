@@ -59,7 +59,7 @@ def predict(
     except NotNumbersError as error:
         raise not_numbers(error) from error
     show = PATIENCE if screen.shows_progress else False
-    with rows_read(show, None if show is False else rows.count()) as advance:
+    with rows_read(show, rows.count) as advance:
         try:
             count = write_batches(output, _counted(batches, advance))
         except (MissingValueError, UnknownCategoryError) as error:

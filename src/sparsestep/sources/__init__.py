@@ -11,6 +11,7 @@ from sparsestep.errors import (
 )
 from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import (
+    Request,
     comes_from,
     folds_and_seed,
     load,
@@ -149,41 +150,30 @@ def read_moments(
     """
     folds, seed = folds_and_seed(folds, seed)
     load("pyarrow")
-    moments_of: Any
-    more: dict[str, Any] = {}
-    if comes_from(source, "dask", "dask_expr"):
-        from sparsestep.sources.dask import moments_of
-    elif comes_from(source, "pyspark"):
-        from sparsestep.sources.spark import moments_of
-    else:
-        from sparsestep.sources.summing import moments_of
-
-        more = {"categories": categories, "csv": csv}
-    if categories and not more:
+    request = Request(
+        target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
+    )
+    far = comes_from(source, "dask", "dask_expr", "pyspark")
+    if far and categories:
         raise TypeError(
             "Categories are for files and frames in memory; encode the columns of Dask and Spark "
             "frames by their own means."
         )
-    if csv and not more:
+    if far and csv:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-    found: Moments | list[Moments]
+    if not far:
+        from sparsestep.sources.summing import moments_of
+    elif comes_from(source, "pyspark"):
+        from sparsestep.sources.spark import moments_of
+    else:
+        from sparsestep.sources.dask import moments_of
     try:
-        found = moments_of(
-            source,
-            target,
-            features=features,
-            weight=weight,
-            folds=folds,
-            seed=seed,
-            progress=progress,
-            drop_missing=drop_missing,
-            **more,
-        )
+        found = moments_of(source, request)
     except OutOfRangeError as error:
         raise error.naming(target) from error
     encoded = {
         name: tuple(known)
-        for name, known in (categories or {}).items()
+        for name, known in request.categories.items()
         if features is None or name in features
     }
     return labelled(found, (target,), encoded)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import Columns
+from sparsestep.sources.checks import Columns, Request
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import Parts, RowCounts
 from sparsestep.words import in_row
@@ -74,11 +74,10 @@ def block_rows(columns: int) -> int:
 class Pass:
     """The part of a pass over one run of rows that needs them in order."""
 
-    def __init__(
-        self, columns: Columns, folds: int | None, seed: int, part: int, drop_missing: bool
-    ) -> None:
-        self.columns, self.drop_missing = columns, drop_missing
-        self.numbers = None if folds is None else FoldNumbers(folds, seed, part)
+    def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
+        self.columns, self.drop_missing = columns, request.drop_missing
+        folds = request.folds
+        self.numbers = None if folds is None else FoldNumbers(folds, request.seed, part)
         self.counts = RowCounts()
 
     def block(self, load: Load, places: Sequence[Place]) -> Block:
@@ -113,10 +112,9 @@ class Pass:
 
 
 def block_moments(
-    block: Block, columns: Columns, folds: int | None, memory: threading.local | None = None
+    block: Block, columns: Columns, count: int, memory: threading.local | None = None
 ) -> Parts:
     """Moments of each fold of a block; `memory` keeps each thread's room for the next block."""
-    count = 1 if folds is None else folds
     rows, fold_of = block.keep, block.folds
     if fold_of is not None:
         # Rows gathered fold by fold are summed without another copy. Small integers sort fastest.

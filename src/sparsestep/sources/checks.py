@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from sparsestep.errors import RowNamesWarning
+from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.words import quoted, sentence
 
 __all__ = [
     "Columns",
+    "Request",
     "choose",
     "comes_from",
     "folds_and_seed",
@@ -25,6 +27,26 @@ __all__ = [
     "row_names",
     "target_names",
 ]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `read_moments` is asked for."""
+
+    target: str
+    features: Sequence[str] | None
+    weight: str | None
+    folds: int | None
+    seed: int
+    progress: bool | float
+    drop_missing: bool
+    categories: Mapping[str, Sequence[str]]
+    csv: CsvFormat | None
+
+    @property
+    def parts(self) -> int:
+        """How many moments come out."""
+        return 1 if self.folds is None else self.folds
 
 
 @dataclass(frozen=True)

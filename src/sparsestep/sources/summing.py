@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -19,8 +19,7 @@ from sparsestep.sources.blocks import (
     block_rows,
     loaded,
 )
-from sparsestep.sources.checks import Columns, choose
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.checks import Columns, Request, choose
 from sparsestep.sources.file_rows import FileRows
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts, finish
 from sparsestep.sources.one_hot import one_hot
@@ -36,33 +35,23 @@ MOST_THREADS = 8
 Blocks = Iterator[tuple[Load, list[Place]]]
 
 
-def moments_of(
-    source: Any,
-    target: str,
-    *,
-    features: Sequence[str] | None,
-    weight: str | None,
-    folds: int | None,
-    seed: int,
-    progress: bool | float,
-    drop_missing: bool,
-    categories: Mapping[str, Sequence[str]] | None = None,
-    csv: CsvFormat | None = None,
-) -> Moments | list[Moments]:
+def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
     """Moments of anything that Arrow can read, as `read_moments` returns them."""
-    rows = open_rows(source, csv)
-    columns = choose(rows.names, target, features, weight, rows.where, rows.index)
-    if categories:
-        columns, rows = one_hot(columns, rows, categories)
+    rows = open_rows(source, request.csv)
+    columns = choose(
+        rows.names, request.target, request.features, request.weight, rows.where, rows.index
+    )
+    if request.categories:
+        columns, rows = one_hot(columns, rows, request.categories)
     rows.select(columns.all)
     size = block_rows(len(columns.all))
-    this = Pass(columns, folds, seed, part=0, drop_missing=drop_missing)
-    sums = FoldSums(1 if folds is None else folds)
+    this = Pass(columns, request)
+    sums = FoldSums(request.parts)
     threads = min(pa.cpu_count(), MOST_THREADS)
     memory = threading.local()
     running: deque[tuple[int, Future[Parts]]] = deque()
     with (
-        rows_read(progress, None if progress is False else rows.count()) as advance,
+        rows_read(request.progress, rows.count) as advance,
         # The batches keep all cores busy by themselves.
         one_blas_thread(),
         ThreadPoolExecutor(threads) as pool,
@@ -70,7 +59,7 @@ def moments_of(
         try:
             for load, places in _blocks(rows, size):
                 block = this.block(load, places)
-                job = pool.submit(block_moments, block, columns, folds, memory)
+                job = pool.submit(block_moments, block, columns, request.parts, memory)
                 running.append((sum(place.rows for place in places), job))
                 del load, block, job
                 while len(running) > threads:
@@ -80,7 +69,7 @@ def moments_of(
         finally:
             for _, job in running:
                 job.cancel()
-    return finish(sums.result(), this.counts, rows.where, folds=folds)
+    return finish(sums.result(), this.counts, rows.where, folds=request.folds)
 
 
 def _next(running: deque[tuple[int, Future[Parts]]], sums: FoldSums, advance: Any) -> None:
@@ -116,24 +105,26 @@ def _gathered(batches: Any, size: int) -> Blocks:
 
 
 def partition_moments(
-    tables: Any, name: str, part: int, columns: Columns, folds: int | None, seed: int, drop: bool
+    tables: Any, part: int, columns: Columns, request: Request
 ) -> tuple[Parts, RowCounts]:
     """Moments of one partition, given as tables in order, in the thread that asks for them."""
-    this = Pass(columns, folds, seed, part, drop)
-    sums = FoldSums(1 if folds is None else folds)
+    this = Pass(columns, request, part)
+    sums = FoldSums(request.parts)
     memory = threading.local()
     for table in tables:
-        place = Place(name, this.counts.rows, table.num_rows)
+        place = Place(f"partition {part}", this.counts.rows, table.num_rows)
         block = this.block(loaded(table), [place])
-        sums.add(block_moments(block, columns, folds, memory))
+        sums.add(block_moments(block, columns, request.parts, memory))
     return sums.result(), this.counts
 
 
 @contextmanager
-def rows_read(show: bool | float, total: int | None) -> Iterator[Callable[[int], None]]:
+def rows_read(
+    show: bool | float, count: Callable[[], int | None]
+) -> Iterator[Callable[[int], None]]:
     """A function to call with each number of rows read; it draws nothing unless `show`.
 
-    A number is the seconds after which to begin.
+    A number is the seconds after which to begin. `count` tells the number of all rows, if known.
     """
     if show is False:
         yield lambda rows: None
@@ -147,38 +138,29 @@ def rows_read(show: bool | float, total: int | None) -> Iterator[Callable[[int],
         TimeRemainingColumn,
     )
 
-    columns = (
-        TextColumn("Reading"),
-        BarColumn(),
-        TextColumn("{task.fields[text]}"),
-        TimeElapsedColumn(),
-        *(() if total is None else (TextColumn("left"), TimeRemainingColumn())),
-    )
+    total = count()
+    left = () if total is None else (TextColumn("left"), TimeRemainingColumn())
+    text = TextColumn("{task.fields[text]}")
+    columns = (TextColumn("Reading"), BarColumn(), text, TimeElapsedColumn(), *left)
+    of = "" if total is None else f" of {total:,}"
+    start, done = time.perf_counter(), 0
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task("", total=total, text="")
-    start, done, drawn = time.perf_counter(), 0, False
+
+    def advance(rows: int) -> None:
+        nonlocal done
+        done += rows
+        seconds = time.perf_counter() - start
+        if seconds >= wait:
+            progress.start()
+        rate = done / max(seconds, 1e-9)
+        progress.update(task, completed=done, text=f"{done:,}{of} rows, {rate:,.0f} rows/s")
+
     wait = 0.0 if show is True else float(show)
-    if wait == 0.0:
-        progress.start()
-        drawn = True
     try:
-
-        def advance(rows: int) -> None:
-            nonlocal done, drawn
-            done += rows
-            seconds = time.perf_counter() - start
-            if not drawn and seconds >= wait:
-                progress.start()
-                drawn = True
-            rate = done / max(seconds, 1e-9)
-            of = "" if total is None else f" of {total:,}"
-            text = f"{done:,}{of} rows, {rate:,.0f} rows/s"
-            progress.update(task, completed=done, text=text)
-
         yield advance
         if total is None:
             # Its own end is the only total that a text file has.
             progress.update(task, total=done)
     finally:
-        if drawn:
-            progress.stop()
+        progress.stop()
