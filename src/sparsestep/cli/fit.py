@@ -8,10 +8,9 @@ import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
 
-from sparsestep.cli.inputs import are_moments, expanded
+from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError, ModelSizeError
 from sparsestep.estimators.fitted import (

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sparsestep.cli.inputs import are_moments
+from sparsestep.cli.inputs import are_moments, read
 from sparsestep.cli.options import TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
 from sparsestep.estimators.validation import whole_number

@@ -1,13 +1,21 @@
-"""Where results are written: checked before anything is read, so that no long work is lost."""
+"""Where results are written: checked before anything is read, so that no long work is lost.
+
+Tables are written batch by batch, complete or not at all.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from sparsestep.errors import InputError
+from sparsestep.whole_file import whole_file
 
-__all__ = ["check_outputs"]
+__all__ = ["TABLES", "check_outputs", "write_batches"]
+
+# Endings of tables.
+TABLES = [".parquet", ".csv", ".arrow"]
 
 
 def check_outputs(
@@ -62,3 +70,50 @@ def _check(path: Path, what: str, endings: Sequence[str]) -> None:
 def _either(endings: Sequence[str]) -> str:
     """A list in words."""
     return " or ".join([", ".join(endings[:-1]), endings[-1]] if len(endings) > 1 else endings)
+
+
+def write_batches(path: Path, batches: Iterable[Any]) -> int:
+    """Write the batches as they come; the number of rows, of which there must be one."""
+    rows, ending = 0, path.suffix.lower()
+    with whole_file(path, "table") as temporary, open(temporary, "wb") as file:
+        writer = None
+        try:
+            for batch in batches:
+                part = _with_nan(batch) if ending == ".csv" else batch
+                writer = writer or _writer(file, part.schema, ending)
+                writer.write_batch(part)
+                rows += part.num_rows
+            if rows == 0:
+                raise ValueError("There are no rows, so there is nothing to write.")
+        finally:
+            if writer is not None:
+                writer.close()
+    return rows
+
+
+def _writer(file: Any, schema: Any, ending: str) -> Any:
+    """What writes batches in the format of the ending."""
+    from pyarrow import csv, ipc, parquet
+
+    if ending == ".parquet":
+        return parquet.ParquetWriter(file, schema)
+    if ending == ".csv":
+        # A single column of texts is one of numbers; see below.
+        style = "none" if len(schema) == 1 else "needed"
+        return csv.CSVWriter(file, schema, write_options=csv.WriteOptions(quoting_style=style))
+    return ipc.new_file(file, schema)
+
+
+def _with_nan(batch: Any) -> Any:
+    """A single column of numbers as texts, missing ones as NaN; all else as it is.
+
+    An empty field would be an empty line, which most programs pass over: all rows below would move
+    up. NaN is a number to all of them, nan is a text to polars.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if batch.num_columns > 1:
+        return batch
+    texts = pc.fill_null(batch.column(0).cast(pa.string()), "NaN")
+    return pa.RecordBatch.from_arrays([texts], names=batch.schema.names)

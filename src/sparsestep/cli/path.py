@@ -8,10 +8,9 @@ from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
-from sparsestep.cli.inputs import expanded
+from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import read
+from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
 from sparsestep.estimators.path import Path as ModelPath
@@ -64,13 +63,11 @@ def path(
     output
         Write all models here (.parquet, .csv or .arrow): a row for each alpha.
     """
-    from sparsestep.cli.tables import ENDINGS
-
     screen = Screen(talk)
     data = expanded(data)
     if standardized and plot is None:
         raise InputError("--standardized is for the picture; give --plot too.")
-    check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
+    check_outputs([(plot, "picture", PICTURES), (output, "path", TABLES)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
@@ -165,8 +162,6 @@ def _write(
 ) -> None:
     """Write a row for each alpha: what the model is, then its coefficients."""
     import pyarrow as pa
-
-    from sparsestep.cli.tables import write_batches
 
     columns = {
         "alpha": found.alphas,

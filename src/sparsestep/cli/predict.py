@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from sparsestep.cli.inputs import not_numbers, split_names, tell_decimal_comma
 from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import not_numbers, split_names, tell_decimal_comma
+from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import PATIENCE, Screen
-from sparsestep.cli.tables import ENDINGS, write_batches
 from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
@@ -49,7 +48,7 @@ def predict(
         prediction, instead of being refused.
     """
     screen = Screen(talk)
-    check_outputs([(output, "predictions", ENDINGS)], [str(model), *data])
+    check_outputs([(output, "predictions", TABLES)], [str(model), *data])
     document = read_document(model)
     rows = open_rows(data[0] if len(data) == 1 else data, csv)
     tell_decimal_comma(rows, csv, screen)

@@ -124,7 +124,12 @@ class Predictions:
             raise self._explained(X, ~np.isinf(X), name, first)
         self.missing += int(np.count_nonzero(~good.all(axis=1)))
         self.far.add(X[:, self._known])
-        predicted = X @ self._coef + self._intercept
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted = X @ self._coef + self._intercept
+        too_large = good.all(axis=1) & ~np.isfinite(predicted).all(axis=1)
+        if too_large.any():
+            where = in_row(first + int(too_large.argmax()), name)
+            raise InputError("The prediction is too large for a double", where, "rescale the row")
         return [pa.array(column, from_pandas=True) for column in predicted.T]
 
     def _explained(

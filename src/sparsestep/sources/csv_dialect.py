@@ -100,7 +100,10 @@ class Dialect:
     def _schema(self, path: str) -> Any:
         """The columns of a file, with the types that its first rows show."""
         try:
-            return self.arrow().inspect(path, self._system)
+            schema = self.arrow().inspect(path, self._system)
+            # Names are decoded when they are asked for.
+            len(schema.names)
+            return schema
         except UnicodeError as error:
             raise self.other_encoding(path) from error
         except (pa.ArrowException, OSError) as error:
