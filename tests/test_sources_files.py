@@ -422,14 +422,6 @@ def test_missing_booleans():
     np.testing.assert_allclose(moments.mean_x, [2 / 3])
 
 
-@pytest.mark.parametrize("drop_missing", [False, True])
-def test_an_infinity_is_an_error(drop_missing, tmp_path):
-    text = "y,x\n1,2\n,3\n4,-inf\n5,6\n" if drop_missing else "y,x\n1,2\n1,3\n4,-inf\n5,6\n"
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(ValueError, match=r"Column 'x' has the value -inf in row 2 .*a\.csv"):
-        read_moments(tmp_path / "a.csv", "y", drop_missing=drop_missing, folds=2)
-
-
 def test_rows_of_zero_weight_may_hold_anything():
     table = pa.table({"x": [1.0, None, 4.0], "y": [1.0, 2.0, float("inf")], "w": [1, 0, 0]})
     assert read_moments(table, "y", weight="w").n_samples == 1
@@ -438,32 +430,121 @@ def test_rows_of_zero_weight_may_hold_anything():
         read_moments(bad, "y", weight="w")
 
 
-def test_a_negative_weight_is_named(tmp_path):
-    (tmp_path / "a.csv").write_text("y,x,w\n1,2,1\n3,4,-1\n")
-    with pytest.raises(
-        ValueError, match=r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv"
-    ):
-        read_moments(tmp_path / "a.csv", "y", weight="w", folds=2)
-
-
-def test_no_row_is_complete():
-    table = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
-    with pytest.raises(
-        ValueError, match=r"Each of the 2 rows of the table has a missing value \(2 in 'x'\)"
-    ):
-        read_moments(table, "y", drop_missing=True)
-
-
 # -- refusals --------------------------------------------------------------------------------
 
 
-def test_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file or folder .*nothing\.csv\."):
-        read_moments(tmp_path / "nothing.csv", "y")
-    with pytest.raises(FileNotFoundError, match=r"No file matches .*\*\.csv\."):
-        read_moments(str(tmp_path / "*.csv"), "y")
-    with pytest.raises(FileNotFoundError, match=r"has no file that ends in \.parquet"):
-        read_moments(tmp_path, "y")
+def text(content, name="a.csv"):
+    """A source: a file of this content."""
+
+    def write(folder):
+        (folder / name).write_text(content)
+        return folder / name
+
+    return write
+
+
+def parquet(table):
+    """A source: a Parquet file of this table."""
+
+    def write(folder):
+        pq.write_table(table, folder / "a.parquet")
+        return folder / "a.parquet"
+
+    return write
+
+
+TABLE = make_table(20)
+EMPTY = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
+HOLES = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
+TWICE = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
+NO_WEIGHT = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
+
+# The source, or what writes it to a folder; the error; what it says; the options, y the target.
+REFUSED = [
+    # files
+    (
+        lambda folder: folder / "nothing.csv",
+        FileNotFoundError,
+        r"no file or folder .*nothing\.csv\.",
+    ),
+    (lambda folder: str(folder / "*.csv"), FileNotFoundError, r"No file matches .*\*\.csv\."),
+    (lambda folder: folder, FileNotFoundError, r"has no file that ends in \.parquet"),
+    *[
+        (text(content, name), ValueError, rf"{name} cannot be read: ")
+        for name in ("a.parquet", "a.csv", "a.arrow")
+        for content in ("", "y,x\n1,2\n3\n")
+    ],
+    *[
+        (source, ValueError, "has no rows")
+        for source in (EMPTY, EMPTY.to_pandas(), parquet(EMPTY), text("y,x\n"))
+    ],
+    (3, TypeError, r"The source must be a path, .*, not int"),
+    ([], TypeError, r"The source must be a path, .*, not list"),
+    (pl.LazyFrame({"x": [1], "y": [2]}), TypeError, r"lazy frame; call its collect\(\)"),
+    # columns
+    (parquet(TABLE), ValueError, r"has no column 'Y'; did you mean 'y'\?$", {"target": "Y"}),
+    (
+        *(TABLE, ValueError, r"The table has no column 'cuont'; did you mean 'count'\?$"),
+        {"features": ["wide", "cuont"]},
+    ),
+    (TABLE, ValueError, r"'zebra'; it has 'wide', .*'small' and 1 more\.$", {"weight": "zebra"}),
+    (text("y:x\n1:2\n"), ValueError, "only column is 'y:x', so give its sep", {"target": "z"}),
+    (
+        *(parquet(pa.table({"x": [1.0]})), ValueError),
+        *(r"no column 'z'; its only column is 'x'\.$", {"target": "z"}),
+    ),
+    (TABLE, ValueError, "target 'y' is among the features", {"features": ["wide", "y"]}),
+    (
+        *(TABLE, ValueError, "weight 'w' is among the features"),
+        {"features": ["wide", "w"], "weight": "w"},
+    ),
+    (TABLE, ValueError, "'y' cannot be both the target and the weight", {"weight": "y"}),
+    (TABLE, ValueError, "'wide' is given more than once", {"features": ["wide", "wide"]}),
+    (TABLE, ValueError, "no column left", {"features": []}),
+    (TABLE, TypeError, "features must be a list .* not the text 'wide'", {"features": "wide"}),
+    (text("y,x,x\n1,2,3\n"), ValueError, r"a\.csv cannot be read: CSV file .* named x\.$"),
+    (TWICE, ValueError, "The table has more than one column 'x'"),
+    (
+        *(pd.DataFrame({0: [1.0], "y": [1.0]}), TypeError),
+        "Column names must be text, but the frame has or asks for 0",
+    ),
+    # values
+    (
+        *(text("y,x\n1,2\n1,3\n4,-inf\n5,6\n"), ValueError),
+        *(r"Column 'x' has the value -inf in row 2 .*a\.csv", {"folds": 2}),
+    ),
+    (
+        *(text("y,x\n1,2\n,3\n4,-inf\n5,6\n"), ValueError),
+        r"Column 'x' has the value -inf in row 2 .*a\.csv",
+        {"folds": 2, "drop_missing": True},
+    ),
+    (
+        *(text("y,x,w\n1,2,1\n3,4,-1\n"), ValueError),
+        r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv",
+        {"weight": "w", "folds": 2},
+    ),
+    (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
+    (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
+    (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
+    # folds
+    *[
+        (TABLE, ValueError, "folds must be a whole number of at least 2", {"folds": folds})
+        for folds in (1, 0, -3, 2.0, True, "5")
+    ],
+    *[
+        (TABLE, ValueError, "seed must be a whole number from 0", {"seed": seed})
+        for seed in (-1, 2**64, 0.5, None)
+    ],
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message", "options"), [(*case, {})[:4] for case in REFUSED]
+)
+def test_what_cannot_be_read_is_refused_by_name(source, error, message, options, tmp_path):
+    source = source(tmp_path) if callable(source) else source
+    with pytest.raises(error, match=message):
+        read_moments(source, **{"target": "y", **options})
 
 
 def test_a_name_with_brackets_is_not_a_glob(tmp_path):
@@ -489,14 +570,6 @@ def test_files_of_unknown_or_different_kinds(table, tmp_path):
         read_moments(tmp_path, "y")
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.arrow"])
-def test_a_damaged_or_empty_file_is_named(name, tmp_path):
-    for content in ("", "hello" if name != "a.csv" else "y,x\n1,2\n3\n"):
-        (tmp_path / name).write_text(content)
-        with pytest.raises(ValueError, match=rf"{name} cannot be read: "):
-            read_moments(tmp_path / name, "y")
-
-
 def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
     (tmp_path / "a.csv").write_text("y,x,z\n" + "1,2,3\n" * 200_000)
     (tmp_path / "b.csv").write_text("y,x,z\n" + "1,2,3\n" * 200_000 + "1,2,n.a.\n")
@@ -504,30 +577,6 @@ def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
         ValueError, match=r"Column 'z' holds 'n\.a\.' in line 200002 of .*b\.csv; it is no number\."
     ):
         read_moments(tmp_path, "y")
-
-
-def test_no_such_column(table, tmp_path):
-    folder = write_parquet(table, tmp_path)
-    with pytest.raises(ValueError, match=r"has no column 'Y'; did you mean 'y'\?$"):
-        read_moments(folder, "Y")
-    with pytest.raises(
-        ValueError, match=r"The table has no column 'cuont'; did you mean 'count'\?$"
-    ):
-        read_moments(table, "y", features=["wide", "cuont"])
-    with pytest.raises(
-        ValueError,
-        match=r"has no column 'zebra'; it has 'wide', 'count', 'y', 'flag', 'small' and 1 more\.$",
-    ):
-        read_moments(table, "y", weight="zebra")
-
-
-def test_another_separator_is_guessed_at(tmp_path):
-    (tmp_path / "a.csv").write_text("y:x\n1:2\n")
-    with pytest.raises(ValueError, match=r"its only column is 'y:x', so give its separator"):
-        read_moments(tmp_path / "a.csv", "target")
-    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"no column 'target'; its only column is 'x'\.$"):
-        read_moments(tmp_path / "a.parquet", "target")
 
 
 def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
@@ -552,23 +601,6 @@ def test_a_column_that_only_a_later_file_has(kind, table, tmp_path):
     assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
 
 
-def test_roles_that_clash(table):
-    with pytest.raises(ValueError, match="The target 'y' is among the features"):
-        read_moments(table, "y", features=["wide", "y"])
-    with pytest.raises(ValueError, match="The weight 'w' is among the features"):
-        read_moments(table, "y", features=["wide", "w"], weight="w")
-    with pytest.raises(ValueError, match="'y' cannot be both the target and the weight"):
-        read_moments(table, "y", weight="y")
-    with pytest.raises(ValueError, match="'wide' is given more than once"):
-        read_moments(table, "y", features=["wide", "wide"])
-    with pytest.raises(ValueError, match="no column left"):
-        read_moments(table, "y", features=[])
-    with pytest.raises(
-        TypeError, match="features must be a list of column names, not the text 'wide'"
-    ):
-        read_moments(table, "y", features="wide")
-
-
 def test_names_of_columns_are_not_compared_with_each_other():
     compared = 0
 
@@ -587,57 +619,11 @@ def test_names_of_columns_are_not_compared_with_each_other():
     assert compared < 10 * len(names)
 
 
-def test_doubled_and_nameless_columns(tmp_path):
-    (tmp_path / "a.csv").write_text("y,x,x\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"a\.csv cannot be read: CSV file .* columns named x\.$"):
-        read_moments(tmp_path / "a.csv", "y")
-    table = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
-    with pytest.raises(ValueError, match="The table has more than one column 'x'"):
-        read_moments(table, "y")
-    with pytest.raises(
-        TypeError, match="Column names must be text, but the frame has or asks for 0"
-    ):
-        read_moments(pd.DataFrame({0: [1.0], "y": [1.0]}), "y")
-
-
 def test_too_many_folds(table):
     few = table.slice(0, 4)
     with pytest.raises(ValueError, match="The table has 4 rows, which leave 6 of 10 folds empty"):
         read_moments(few, "y", folds=10)
     assert [fold.n_samples for fold in read_moments(few, "y", folds=4)] == [1, 1, 1, 1]
-
-
-@pytest.mark.parametrize("folds", [1, 0, -3, 2.0, True, "5"])
-def test_folds_must_be_a_number_of_folds(folds, table):
-    with pytest.raises(ValueError, match="folds must be a whole number of at least 2"):
-        read_moments(table, "y", folds=folds)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64, 0.5, None])
-def test_seed_must_be_a_seed(seed, table):
-    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
-        read_moments(table, "y", seed=seed)
-
-
-def test_no_rows(tmp_path):
-    empty = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
-    pq.write_table(empty, tmp_path / "a.parquet")
-    (tmp_path / "a.csv").write_text("y,x\n")
-    for source in (empty, empty.to_pandas(), tmp_path / "a.parquet", tmp_path / "a.csv"):
-        with pytest.raises(ValueError, match="has no rows"):
-            read_moments(source, "y")
-
-
-def test_all_weights_zero():
-    table = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
-    with pytest.raises(ValueError, match="All weights of the table are zero"):
-        read_moments(table, "y", weight="w")
-
-
-def test_values_too_large_to_be_squared_are_named_with_their_rows(tmp_path):
-    (tmp_path / "a.csv").write_text("y,x\n1,1e200\n2,-1e200\n3,4\n")
-    with pytest.raises(ValueError, match=r"a\.csv.*olumn 'x'.*too large"):
-        read_moments(tmp_path / "a.csv", "y")
 
 
 def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
@@ -650,15 +636,6 @@ def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsestep.sources.blocks.BLOCK_BYTES", 32)
     with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
         read_moments(table, "price")
-
-
-def test_things_that_are_no_table():
-    with pytest.raises(TypeError, match=r"The source must be a path, .*, not int"):
-        read_moments(3, "y")
-    with pytest.raises(TypeError, match=r"The source must be a path, .*, not list"):
-        read_moments([], "y")
-    with pytest.raises(TypeError, match=r"lazy frame; call its collect\(\)"):
-        read_moments(pl.LazyFrame({"x": [1], "y": [2]}), "y")
 
 
 # -- progress --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from sparsestep import Moments, read_moments
+from sparsestep import Moments, SparseStep, read_moments
 from sparsestep.sources import DroppedRowsWarning, read_categories
 
 CITIES = ["Rome", "Oslo", "São Paulo"]
@@ -312,3 +312,16 @@ def test_moments_in_which_zeros_mean_other_categories_do_not_merge():
     assert parts[0].feature_names == parts[1].feature_names == ("city=Rome",)
     with pytest.raises(ValueError, match="'city' has 'Oslo', 'Rome' in one and 'Bari', 'Rome' in"):
         Moments.merge(parts)
+
+
+def test_python_predicts_from_the_columns_that_the_model_kept():
+    table = make()
+    moments = read_moments(table, "y", categories=read_categories(table))
+    model = SparseStep(n_nonzero=2, penalty_factor={"size": 0, "city=Oslo": 0})
+    model.fit_moments(moments)
+    assert set(np.array(moments.feature_names)[model.coef_ != 0]) == {"size", "city=Oslo"}
+    whole = table.drop_columns("y")
+    few = table.select(["city", "size"])
+    np.testing.assert_array_equal(model.predict(few), model.predict(whole))
+    with pytest.raises(ValueError, match="no column 'size'"):
+        model.predict(table.select(["city"]))

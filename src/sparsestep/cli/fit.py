@@ -12,7 +12,7 @@ from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
-from sparsestep.errors import InputError, ModelSizeError
+from sparsestep.errors import InputError, LostDigitsWarning, ModelSizeError
 from sparsestep.estimators.fitted import (
     GIVEN_FOLDS,
     Fitted,
@@ -26,7 +26,6 @@ from sparsestep.estimators.path import fit_path
 from sparsestep.estimators.validation import alpha_values, one_alpha, whole_number
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
-from sparsestep.solvers.collinearity import LostDigitsWarning
 from sparsestep.solvers.fitting import Settings
 
 __all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
