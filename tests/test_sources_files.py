@@ -21,7 +21,8 @@ from source_data import (
     make_table,
 )
 from sparsestep import Moments, read_moments
-from sparsestep.sources import DroppedRowsWarning, RowNamesWarning, blocks, file_rows
+from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
+from sparsestep.sources import blocks, file_rows
 from sparsestep.sources.checks import choose
 from sparsestep.sources.folds import fold_numbers
 from sparsestep.sources.rows import open_rows

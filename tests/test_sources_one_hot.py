@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparsestep import Moments, SparseStep, read_moments
-from sparsestep.sources import DroppedRowsWarning, read_categories
+from sparsestep.errors import DroppedRowsWarning
+from sparsestep.sources import read_categories
 
 CITIES = ["Rome", "Oslo", "São Paulo"]
 

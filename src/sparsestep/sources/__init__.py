@@ -3,12 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from sparsestep.errors import (
-    DroppedRowsWarning,
-    NotNumbersError,
-    OutOfRangeError,
-    RowNamesWarning,
-)
+from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import (
     Request,
@@ -20,14 +15,7 @@ from sparsestep.sources.checks import (
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import labelled
 
-__all__ = [
-    "CsvFormat",
-    "DroppedRowsWarning",
-    "NotNumbersError",
-    "RowNamesWarning",
-    "read_categories",
-    "read_moments",
-]
+__all__ = ["CsvFormat", "read_categories", "read_moments"]
 
 
 @overload
