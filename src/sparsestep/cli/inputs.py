@@ -80,7 +80,7 @@ def require_different(moments: Moments, path: str, seen: dict[tuple[object, ...]
 
 @dataclass(frozen=True)
 class Reading:
-    """Moments, one for each fold if there are folds, and how they were come by."""
+    """Moments, one for each fold if there are folds, and the table that they are of."""
 
     parts: list[Moments]
     target: str
@@ -218,21 +218,12 @@ def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> li
 
 def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     """Moments from their files."""
-    given = {
-        "--features": options.features,
-        "--drop": options.drop,
-        "--weight": options.weight,
-        "--one-hot": options.one_hot,
-        "--category": options.category,
-        "--missing-category": options.missing_category,
-        "--drop-missing": options.drop_missing,
-        "--separator": options.csv.separator,
-        "--decimal": options.csv.decimal,
-        "--encoding": options.csv.encoding != CsvFormat().encoding,
-    }
+    given = {**vars(options), **vars(options.csv)}
+    default = {**vars(TableOptions()), **vars(CsvFormat())}
     for name, value in given.items():
-        if value:
-            raise InputError(f"{name} is for tables; the columns of moments are fixed.")
+        if name not in ("target", "csv") and value != default[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} is for tables; the columns of moments are fixed.")
     parts = [Moments.load(path) for path in data]
     require_all_folds([part.runs for part in parts])
     target = options.target

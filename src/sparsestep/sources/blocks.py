@@ -47,7 +47,7 @@ class Place:
     rows: int
 
 
-# What gives a table that has these columns, and maybe others.
+# A function that returns a table with these columns, and maybe others.
 Load = Callable[[Sequence[str]], Any]
 
 
@@ -62,7 +62,7 @@ class Block:
 
 
 def loaded(table: Any) -> Load:
-    """What gives a table that is there already."""
+    """A function that returns a table in memory, whatever columns are asked for."""
     return lambda names: table
 
 
@@ -83,7 +83,7 @@ class Pass:
     def block(self, load: Load, places: Sequence[Place]) -> Block:
         """The next rows, those with a missing value left out and each of the others in a fold.
 
-        Whoever sums the block loads it, unless that is needed to see what is missing.
+        The thread that sums the block loads it, unless missing values must be found before.
         """
         rows = sum(place.rows for place in places)
         self.counts.rows += rows

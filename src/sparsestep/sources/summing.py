@@ -31,7 +31,7 @@ __all__ = ["moments_of", "partition_moments", "rows_read"]
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
 
-# What gives the columns of some rows, and where these come from.
+# A function that reads the columns of some rows, and the places of these rows.
 Blocks = Iterator[tuple[Load, list[Place]]]
 
 
@@ -80,7 +80,7 @@ def _next(running: deque[tuple[int, Future[Parts]]], sums: FoldSums, advance: An
 
 
 def _blocks(rows: Rows, size: int) -> Blocks:
-    """All rows in order, decoded by whoever sums them if that is possible."""
+    """All rows in order, decoded by the threads that sum them if that is possible."""
     if isinstance(rows, FileRows) and rows.in_whole_groups(size):
         return rows.groups(size)
     return _gathered(rows.batches(size), size)
