@@ -1,8 +1,8 @@
 """What can be wrong with the input, as exceptions and warnings with fields.
 
-An error says what is wrong, where, and what to do, and has a field for each. A layer whose users say
-it in other words (the command line: by an option) makes its own sentence from the fields; no layer
-takes the sentence of another apart.
+An error says what is wrong, where, and what to do, and has a field for each. A layer whose users
+say it in other words (the command line: by an option) makes its own sentence from the fields; no
+layer takes the sentence of another apart.
 
 All arguments of a constructor are the exception's `args`: the exceptions can be pickled, as Dask
 and Spark do on their way from the workers.

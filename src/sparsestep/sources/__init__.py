@@ -1,10 +1,10 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark.
 
-In: a source and the names of columns. Out: `Moments`, or one for each fold. On the way:
-`files` finds the files, `csv_dialect` how CSV files are written, `rows` and `file_rows` read batches
-of rows, `one_hot` turns texts into zeros and ones, `blocks` sums a block of rows, `folds` says which
-rows are in which fold, `merging` adds up the sums of blocks, and `summing` is the pass over all rows.
-`dask` and `spark` do the same where the partitions are. `checks` holds what all of them ask of names.
+In: a source and the names of columns. Out: `Moments`, or one for each fold. On the way `files` finds
+the files, `csv_dialect` finds how CSV files are written, `rows` and `file_rows` read batches of
+rows, `one_hot` turns texts into zeros and ones, `folds` says which rows are in which fold, `blocks`
+sums a block of rows, `merging` adds up the sums of blocks, and `summing` is the pass over all rows.
+`dask` and `spark` sum partitions where they are. `checks` says which columns are what.
 """
 
 from collections.abc import Mapping, Sequence
