@@ -18,7 +18,7 @@ EACH = [
     errors.LostDigitsWarning(1e9, 1e-3, "leave some out."),
     errors.FarRowsWarning("2 of 9 rows lie far outside.", 2),
     errors.DroppedRowsWarning(2, 9, {"x": 2}),
-    errors.RowNamesWarning("Column 'id' names the rows."),
+    errors.RowNamesWarning(["id"]),
 ]
 
 

@@ -9,10 +9,10 @@ and Spark do on their way from the workers.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from sparsestep.words import lost_digits, rows_left_out, sentence
+from sparsestep.words import lost_digits, quoted, rows_left_out, sentence
 
 __all__ = [
     "DroppedRowsWarning",
@@ -189,4 +189,23 @@ class DroppedRowsWarning(UserWarning):
 
 
 class RowNamesWarning(UserWarning):
-    """Columns that name or number the rows, as pandas writes its index, were left out."""
+    """Columns that name or number the rows, as pandas writes its index, were left out.
+
+    `columns` are their names; `nameless` says that it is the first column, which has none.
+    """
+
+    def __init__(self, columns: Sequence[str], nameless: bool = False) -> None:
+        super().__init__(columns, nameless)
+        self.columns, self.nameless = list(columns), nameless
+
+    @property
+    def what(self) -> str:
+        """What was left out, as the beginning of a sentence."""
+        if self.nameless:
+            return "The first column has no name and is left out"
+        if len(self.columns) == 1:
+            return f"Column {self.columns[0]!r} names the rows and is left out"
+        return f"Columns {quoted(self.columns, 5)} name the rows and are left out"
+
+    def __str__(self) -> str:
+        return f"{self.what}; features says otherwise."

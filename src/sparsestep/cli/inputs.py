@@ -19,12 +19,13 @@ from sparsestep.errors import (
     MissingValueError,
     NotNumbersError,
     OutOfRangeError,
+    RowNamesWarning,
 )
 from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
-from sparsestep.sources.checks import left_out, require_columns, row_names
+from sparsestep.sources.checks import choose, require_columns
 from sparsestep.sources.files import require_distinct
 from sparsestep.sources.one_hot import indicators
 from sparsestep.sources.rows import Rows, open_rows
@@ -256,11 +257,15 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
         chosen = split_names(options.features, rows.names)
         require_columns(chosen, rows.names, rows.where)
     else:
-        chosen = [name for name in rows.names if name not in (options.target, options.weight)]
-        of_rows = [name for name in row_names(rows.names, rows.index) if name in chosen]
-        if of_rows:
-            screen.warn(f"{left_out(of_rows, rows.names[0])}.")
-            chosen = [name for name in chosen if name not in of_rows]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", RowNamesWarning)
+            columns = choose(
+                rows.names, str(options.target), None, options.weight, rows.where, rows.index
+            )
+        for told in (each.message for each in caught):
+            if isinstance(told, RowNamesWarning):
+                screen.warn(f"{told.what}.")
+        chosen = list(columns.features)
     return [name for name in chosen if name not in drop]
 
 

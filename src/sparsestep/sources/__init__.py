@@ -1,6 +1,6 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark.
 
-In: a source and the names of columns. Out: `Moments`, or one for each fold. On the way `files` finds
+In: a source and the names of columns. Out: `Moments`, one for each fold. On the way `files` finds
 the files, `csv_dialect` finds how CSV files are written, `rows` and `file_rows` read batches of
 rows, `one_hot` turns texts into zeros and ones, `folds` says which rows are in which fold, `blocks`
 sums a block of rows, `merging` adds up the sums of blocks, and `summing` is the pass over all rows.

@@ -21,10 +21,8 @@ __all__ = [
     "choose",
     "comes_from",
     "folds_and_seed",
-    "left_out",
     "load",
     "require_columns",
-    "row_names",
     "target_names",
 ]
 
@@ -91,15 +89,11 @@ def choose(
     if weight == target:
         raise ValueError(f"Column {target!r} cannot be both the target and the weight.")
     if features is None:
-        of_rows = row_names(names, index)
-        out = [name for name in of_rows if name not in (target, weight)]
+        out = [name for name in _row_names(names, index) if name not in (target, weight)]
         features = [name for name in names if name not in (target, weight, *out)]
         if out:
-            warnings.warn(
-                f"{left_out(out, names[0])}; features says otherwise.",
-                RowNamesWarning,
-                stacklevel=4,
-            )
+            nameless = out == [""] and names[0] == ""
+            warnings.warn(RowNamesWarning(out, nameless), stacklevel=4)
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
             raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
@@ -113,24 +107,13 @@ def choose(
     return chosen
 
 
-def row_names(names: Sequence[str], index: Collection[str] = ()) -> list[str]:
+def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
     """Columns that pandas made of its index: those it says, and others by their names."""
     return [
         name
         for j, name in enumerate(names)
         if name in index or (j == 0 and name == "") or re.fullmatch(r"__index_level_\d+__", name)
     ]
-
-
-def left_out(names: Sequence[str], first: str) -> str:
-    """The sentence for columns that `row_names` found, without its end; `first` is the first."""
-    if names == [""] and first == "":
-        return "The first column has no name and is left out"
-    several = len(names) > 1
-    return (
-        f"Column{'s' * several} {quoted(names, 5)} name{'s' * (not several)} the rows and "
-        f"{'are' if several else 'is'} left out"
-    )
 
 
 def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> None:
