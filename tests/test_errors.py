@@ -13,6 +13,7 @@ EACH = [
     errors.NotNumbersError("x", "a.csv", "'1,5' in row 0", "", decimal=True),
     errors.OutOfRangeError("The values of {name} are too large", "y", is_target=True),
     errors.ModelSizeError(9, "is more than the 5 columns"),
+    errors.ModelSizeError(3, "variables was found; the nearest has 2", 2),
     errors.MomentsFileError("a.npz is damaged."),
     errors.ModelFileError("a.json is damaged."),
     errors.LostDigitsWarning(1e9, 1e-3, "leave some out."),
@@ -40,4 +41,4 @@ def test_each_layer_words_the_remedy():
         str(EACH[4].naming("price"))
         == "The values of the target 'price' are too large; rescale it."
     )
-    assert EACH[5].sentence("--size", " ") == "--size 9 is more than the 5 columns; change --size."
+    assert EACH[5].sentence("--size", " ") == "--size 9 is more than the 5 columns; lower it."

@@ -121,15 +121,22 @@ class OutOfRangeError(ValueError):
 
 
 class ModelSizeError(ValueError):
-    """No model has exactly `size` variables; the `problem` says why, as far as that is known."""
+    """No model has exactly `size` variables.
 
-    def __init__(self, size: int, problem: str) -> None:
-        super().__init__(size, problem)
-        self.size, self.problem = size, problem
+    The `problem` follows the size in a sentence; `nearest` is the size of the nearest model, None
+    if there are not so many columns.
+    """
+
+    def __init__(self, size: int, problem: str, nearest: int | None = None) -> None:
+        super().__init__(size, problem, nearest)
+        self.size, self.problem, self.nearest = size, problem, nearest
 
     def sentence(self, parameter: str, sign: str = "=") -> str:
         """What is wrong with the parameter that gives the size."""
-        return f"{parameter}{sign}{self.size} {self.problem}; change {parameter}."
+        given = f"{parameter}{sign}{self.size}"
+        if self.nearest is None:
+            return f"{given} {self.problem}; lower it."
+        return f"No model of exactly {given} {self.problem}: change {parameter}."
 
     def __str__(self) -> str:
         return self.sentence("n_nonzero")

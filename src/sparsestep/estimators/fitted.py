@@ -263,8 +263,9 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             why = _why(moments.target(t), size, fits, settings)
-            problem = f"fits no model{of_target} that was found: the nearest has {nearest}{why}"
-            raise ModelSizeError(size, problem)
+            noun = "variable" if size == 1 else "variables"
+            problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
+            raise ModelSizeError(size, problem, nearest)
         found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
         n_iter = max(n_iter, fits.n_iter)
     return found.fitted(n_iter)
