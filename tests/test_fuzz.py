@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, seed, settings
 from fuzz_targets import COUNTS, TARGETS
 
 # Rows without a weight, and means that were altered, are far outside by right.
-pytestmark = pytest.mark.filterwarnings("ignore::sparsestep.inference.notes.FarRowsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sparsestep.errors.FarRowsWarning")
 
 EXAMPLES_IN_A_ROUND = 200
 

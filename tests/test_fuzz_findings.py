@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rows import table
 from sparsestep import Moments, SparseStep, SparseStepCV, sparsestep_path
-from sparsestep.solvers.collinearity import LostDigitsWarning
+from sparsestep.errors import LostDigitsWarning
 
 NEAR_COPIES = [
     (0, 14, 5, -5.8, 6.5),

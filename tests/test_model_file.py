@@ -27,7 +27,7 @@ from sparsestep import (
     sparsestep_path,
     write_report,
 )
-from sparsestep.inference.notes import FarRowsWarning
+from sparsestep.errors import FarRowsWarning
 from sparsestep.model.document import checksum
 from sparsestep.model.file import (
     ModelFileError,
@@ -73,7 +73,7 @@ def same(a, b):
     return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
-@pytest.mark.filterwarnings("ignore:.* far outside:sparsestep.inference.notes.FarRowsWarning")
+@pytest.mark.filterwarnings("ignore:.* far outside:sparsestep.errors.FarRowsWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_the_model_comes_back_exactly(models, name, tmp_path):
     model = models[name]

@@ -17,7 +17,7 @@ from sparsestep import (
     save_model,
 )
 from sparsestep.cli.app import run
-from sparsestep.inference.notes import FarRowsWarning
+from sparsestep.errors import FarRowsWarning
 from sparsestep.model.file import document_of, read_document
 from sparsestep.report import render_report
 

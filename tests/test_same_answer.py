@@ -161,7 +161,7 @@ def test_of_columns_that_explain_as_much_the_order_decides():
     assert_allclose(SparseStep(1.0).fit(wide[:, ::-1], y).coef_[:5][::-1], straight[:5], rtol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::sparsestep.solvers.collinearity.LostDigitsWarning")
+@pytest.mark.filterwarnings("ignore::sparsestep.errors.LostDigitsWarning")
 @pytest.mark.parametrize("n", [40, 5])
 def test_copies_are_columns_whose_correlation_is_within_1e_13_of_1(n):
     rng = np.random.default_rng(1)

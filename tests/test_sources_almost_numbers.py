@@ -6,7 +6,8 @@ import pyarrow.csv
 import pytest
 
 from sparsestep import read_moments
-from sparsestep.sources import CsvFormat, NotNumbersError, read_categories
+from sparsestep.errors import NotNumbersError
+from sparsestep.sources import CsvFormat, read_categories
 
 
 def table(n=120, **columns):

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from sparsestep import read_moments
-from sparsestep.sources import CsvFormat, NotNumbersError, read_categories
-from sparsestep.sources.arrow import open_rows
+from sparsestep.errors import NotNumbersError
+from sparsestep.sources import CsvFormat, read_categories
 from sparsestep.sources.csv_format import separator_in
+from sparsestep.sources.rows import open_rows
 
 
 def frame(n=40):

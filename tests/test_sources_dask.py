@@ -19,7 +19,7 @@ from source_data import (
     make_table,
 )
 from sparsestep import Moments, SparseStepCV, read_moments
-from sparsestep.sources import DroppedRowsWarning
+from sparsestep.errors import DroppedRowsWarning
 from sparsestep.sources.dask import is_dask, moments, predict
 from sparsestep.sources.folds import fold_numbers
 

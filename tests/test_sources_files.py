@@ -12,7 +12,6 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-import sparsestep.sources.arrow as arrow
 from source_data import (
     FEATURES,
     assert_moments,
@@ -22,9 +21,11 @@ from source_data import (
     make_table,
 )
 from sparsestep import Moments, read_moments
-from sparsestep.sources import DroppedRowsWarning, RowNamesWarning
+from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
+from sparsestep.sources import blocks, file_rows
 from sparsestep.sources.checks import choose
 from sparsestep.sources.folds import fold_numbers
+from sparsestep.sources.rows import open_rows
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ SOURCES = [
 @pytest.mark.parametrize("make", SOURCES)
 def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
     # Small blocks, so that several of them, and several threads, are at work here too.
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 6 * 90)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 6 * 90)
     moments = read_moments(make(table, tmp_path), "y", features=FEATURES)
     assert moments.feature_names == tuple(FEATURES)
     assert_moments(moments, expected(table))
@@ -154,7 +155,7 @@ def test_weights(folds, table, tmp_path):
 
 
 def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 3 * 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 20)
     near, far = far_away()
     pq.write_table(far, tmp_path / "t.parquet", row_group_size=50)
     for source in (far, far.to_pandas(), tmp_path / "t.parquet"):
@@ -163,7 +164,7 @@ def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
 
 
 def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 10)
     table = pa.table(
         {"x": np.arange(40.0), "y": np.arange(40.0) ** 2, "w": [0.0] * 20 + [1.0] * 20}
     )
@@ -175,9 +176,9 @@ def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
 @pytest.mark.parametrize("read", ["by pyarrow", "in whole groups", "in slices"])
 def test_folders_named_key_value_are_columns(read, table, tmp_path, monkeypatch):
     if read != "by pyarrow":
-        monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
     if read == "in slices":
-        monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     for year, start in ((2020, 0), (2021, 400)):
         (tmp_path / f"year={year}").mkdir()
         part = table.slice(start, 400)
@@ -191,9 +192,9 @@ def test_folders_named_key_value_are_columns(read, table, tmp_path, monkeypatch)
 @pytest.mark.parametrize("read", ["by pyarrow", "in whole groups", "in slices"])
 def test_a_file_outside_the_folders_has_no_value(read, table, tmp_path, monkeypatch):
     if read != "by pyarrow":
-        monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
     if read == "in slices":
-        monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     (tmp_path / "year=2020").mkdir()
     pq.write_table(table.slice(0, 400), tmp_path / "year=2020" / "a.parquet")
     pq.write_table(table.slice(400, 300), tmp_path / "z.parquet")
@@ -228,11 +229,11 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     second = table.set_column(1, "count", table.column("count").cast(pa.float64()))
     pq.write_table(second, tmp_path / "two.parquet")
     whole = read_moments(tmp_path, "y", features=FEATURES, folds=3)
-    monkeypatch.setattr(arrow, "ROW_GROUP_BYTES", 0)
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 64)
+    monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 64)
     batches = [batch for batch, _, _ in _opened(tmp_path).batches(64)]
     assert max(batch.num_rows for batch in batches) <= 64
-    monkeypatch.setattr(arrow, "WHOLE_GROUP_BYTES", 0)
+    monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     sliced = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     for a, b in zip(whole, sliced, strict=True):
         np.testing.assert_allclose(a.xtx, b.xtx, rtol=1e-12)
@@ -242,7 +243,7 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
 @pytest.fixture
 def grouped(table, tmp_path, monkeypatch):
     """Two files whose groups of 60 rows are summed in twos, each by the thread that decodes it."""
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 5 * 150)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 150)
     for name, rows in (("one", table.slice(0, 500)), ("two", table.slice(500))):
         pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=60)
     return tmp_path
@@ -292,7 +293,7 @@ def test_a_damaged_group_of_rows_is_named(grouped):
 
 def _opened(path):
     """The files behind a path, as they are read."""
-    files = arrow.open_rows(path)
+    files = open_rows(path)
     files.select([*FEATURES, "y"])
     return files
 
@@ -301,7 +302,7 @@ def test_more_columns_than_rows_in_a_block(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 40)), rng.normal(size=300)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(40)}, "y": y})
-    monkeypatch.setattr(arrow, "BLOCK_BYTES", 8 * 41 * 25)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 41 * 25)
     names = [f"x{j}" for j in range(40)]
     numbers = fold_numbers(300, 5)
     for k, fold in enumerate(read_moments(table, "y", folds=5)):
@@ -422,14 +423,6 @@ def test_missing_booleans():
     np.testing.assert_allclose(moments.mean_x, [2 / 3])
 
 
-@pytest.mark.parametrize("drop_missing", [False, True])
-def test_an_infinity_is_an_error(drop_missing, tmp_path):
-    text = "y,x\n1,2\n,3\n4,-inf\n5,6\n" if drop_missing else "y,x\n1,2\n1,3\n4,-inf\n5,6\n"
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(ValueError, match=r"Column 'x' has the value -inf in row 2 .*a\.csv"):
-        read_moments(tmp_path / "a.csv", "y", drop_missing=drop_missing, folds=2)
-
-
 def test_rows_of_zero_weight_may_hold_anything():
     table = pa.table({"x": [1.0, None, 4.0], "y": [1.0, 2.0, float("inf")], "w": [1, 0, 0]})
     assert read_moments(table, "y", weight="w").n_samples == 1
@@ -438,32 +431,121 @@ def test_rows_of_zero_weight_may_hold_anything():
         read_moments(bad, "y", weight="w")
 
 
-def test_a_negative_weight_is_named(tmp_path):
-    (tmp_path / "a.csv").write_text("y,x,w\n1,2,1\n3,4,-1\n")
-    with pytest.raises(
-        ValueError, match=r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv"
-    ):
-        read_moments(tmp_path / "a.csv", "y", weight="w", folds=2)
-
-
-def test_no_row_is_complete():
-    table = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
-    with pytest.raises(
-        ValueError, match=r"Each of the 2 rows of the table has a missing value \(2 in 'x'\)"
-    ):
-        read_moments(table, "y", drop_missing=True)
-
-
 # -- refusals --------------------------------------------------------------------------------
 
 
-def test_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file or folder .*nothing\.csv\."):
-        read_moments(tmp_path / "nothing.csv", "y")
-    with pytest.raises(FileNotFoundError, match=r"No file matches .*\*\.csv\."):
-        read_moments(str(tmp_path / "*.csv"), "y")
-    with pytest.raises(FileNotFoundError, match=r"has no file that ends in \.parquet"):
-        read_moments(tmp_path, "y")
+def text(content, name="a.csv"):
+    """A source: a file of this content."""
+
+    def write(folder):
+        (folder / name).write_text(content)
+        return folder / name
+
+    return write
+
+
+def parquet(table):
+    """A source: a Parquet file of this table."""
+
+    def write(folder):
+        pq.write_table(table, folder / "a.parquet")
+        return folder / "a.parquet"
+
+    return write
+
+
+TABLE = make_table(20)
+EMPTY = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
+HOLES = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
+TWICE = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
+NO_WEIGHT = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
+
+# The source, or what writes it to a folder; the error; what it says; the options, y the target.
+REFUSED = [
+    # files
+    (
+        lambda folder: folder / "nothing.csv",
+        FileNotFoundError,
+        r"no file or folder .*nothing\.csv\.",
+    ),
+    (lambda folder: str(folder / "*.csv"), FileNotFoundError, r"No file matches .*\*\.csv\."),
+    (lambda folder: folder, FileNotFoundError, r"has no file that ends in \.parquet"),
+    *[
+        (text(content, name), ValueError, rf"{name} cannot be read: ")
+        for name in ("a.parquet", "a.csv", "a.arrow")
+        for content in ("", "y,x\n1,2\n3\n")
+    ],
+    *[
+        (source, ValueError, "has no rows")
+        for source in (EMPTY, EMPTY.to_pandas(), parquet(EMPTY), text("y,x\n"))
+    ],
+    (3, TypeError, r"The source must be a path, .*, not int"),
+    ([], TypeError, r"The source must be a path, .*, not list"),
+    (pl.LazyFrame({"x": [1], "y": [2]}), TypeError, r"lazy frame; call its collect\(\)"),
+    # columns
+    (parquet(TABLE), ValueError, r"has no column 'Y'; did you mean 'y'\?$", {"target": "Y"}),
+    (
+        *(TABLE, ValueError, r"The table has no column 'cuont'; did you mean 'count'\?$"),
+        {"features": ["wide", "cuont"]},
+    ),
+    (TABLE, ValueError, r"'zebra'; it has 'wide', .*'small' and 1 more\.$", {"weight": "zebra"}),
+    (text("y:x\n1:2\n"), ValueError, "only column is 'y:x', so give its sep", {"target": "z"}),
+    (
+        *(parquet(pa.table({"x": [1.0]})), ValueError),
+        *(r"no column 'z'; its only column is 'x'\.$", {"target": "z"}),
+    ),
+    (TABLE, ValueError, "target 'y' is among the features", {"features": ["wide", "y"]}),
+    (
+        *(TABLE, ValueError, "weight 'w' is among the features"),
+        {"features": ["wide", "w"], "weight": "w"},
+    ),
+    (TABLE, ValueError, "'y' cannot be both the target and the weight", {"weight": "y"}),
+    (TABLE, ValueError, "'wide' is given more than once", {"features": ["wide", "wide"]}),
+    (TABLE, ValueError, "no column left", {"features": []}),
+    (TABLE, TypeError, "features must be a list .* not the text 'wide'", {"features": "wide"}),
+    (text("y,x,x\n1,2,3\n"), ValueError, r"a\.csv cannot be read: CSV file .* named x\.$"),
+    (TWICE, ValueError, "The table has more than one column 'x'"),
+    (
+        *(pd.DataFrame({0: [1.0], "y": [1.0]}), TypeError),
+        "Column names must be text, but the frame has or asks for 0",
+    ),
+    # values
+    (
+        *(text("y,x\n1,2\n1,3\n4,-inf\n5,6\n"), ValueError),
+        *(r"Column 'x' has the value -inf in row 2 .*a\.csv", {"folds": 2}),
+    ),
+    (
+        *(text("y,x\n1,2\n,3\n4,-inf\n5,6\n"), ValueError),
+        r"Column 'x' has the value -inf in row 2 .*a\.csv",
+        {"folds": 2, "drop_missing": True},
+    ),
+    (
+        *(text("y,x,w\n1,2,1\n3,4,-1\n"), ValueError),
+        r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv",
+        {"weight": "w", "folds": 2},
+    ),
+    (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
+    (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
+    (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
+    # folds
+    *[
+        (TABLE, ValueError, "folds must be a whole number of at least 2", {"folds": folds})
+        for folds in (1, 0, -3, 2.0, True, "5")
+    ],
+    *[
+        (TABLE, ValueError, "seed must be a whole number from 0", {"seed": seed})
+        for seed in (-1, 2**64, 0.5, None)
+    ],
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message", "options"), [(*case, {})[:4] for case in REFUSED]
+)
+def test_what_cannot_be_read_is_refused_by_name(source, error, message, options, tmp_path):
+    source = source(tmp_path) if callable(source) else source
+    with pytest.raises(error, match=message):
+        read_moments(source, **{"target": "y", **options})
 
 
 def test_a_name_with_brackets_is_not_a_glob(tmp_path):
@@ -489,14 +571,6 @@ def test_files_of_unknown_or_different_kinds(table, tmp_path):
         read_moments(tmp_path, "y")
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.arrow"])
-def test_a_damaged_or_empty_file_is_named(name, tmp_path):
-    for content in ("", "hello" if name != "a.csv" else "y,x\n1,2\n3\n"):
-        (tmp_path / name).write_text(content)
-        with pytest.raises(ValueError, match=rf"{name} cannot be read: "):
-            read_moments(tmp_path / name, "y")
-
-
 def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
     (tmp_path / "a.csv").write_text("y,x,z\n" + "1,2,3\n" * 200_000)
     (tmp_path / "b.csv").write_text("y,x,z\n" + "1,2,3\n" * 200_000 + "1,2,n.a.\n")
@@ -504,30 +578,6 @@ def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
         ValueError, match=r"Column 'z' holds 'n\.a\.' in line 200002 of .*b\.csv; it is no number\."
     ):
         read_moments(tmp_path, "y")
-
-
-def test_no_such_column(table, tmp_path):
-    folder = write_parquet(table, tmp_path)
-    with pytest.raises(ValueError, match=r"has no column 'Y'; did you mean 'y'\?$"):
-        read_moments(folder, "Y")
-    with pytest.raises(
-        ValueError, match=r"The table has no column 'cuont'; did you mean 'count'\?$"
-    ):
-        read_moments(table, "y", features=["wide", "cuont"])
-    with pytest.raises(
-        ValueError,
-        match=r"has no column 'zebra'; it has 'wide', 'count', 'y', 'flag', 'small' and 1 more\.$",
-    ):
-        read_moments(table, "y", weight="zebra")
-
-
-def test_another_separator_is_guessed_at(tmp_path):
-    (tmp_path / "a.csv").write_text("y:x\n1:2\n")
-    with pytest.raises(ValueError, match=r"its only column is 'y:x', so give its separator"):
-        read_moments(tmp_path / "a.csv", "target")
-    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"no column 'target'; its only column is 'x'\.$"):
-        read_moments(tmp_path / "a.parquet", "target")
 
 
 def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
@@ -552,23 +602,6 @@ def test_a_column_that_only_a_later_file_has(kind, table, tmp_path):
     assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
 
 
-def test_roles_that_clash(table):
-    with pytest.raises(ValueError, match="The target 'y' is among the features"):
-        read_moments(table, "y", features=["wide", "y"])
-    with pytest.raises(ValueError, match="The weight 'w' is among the features"):
-        read_moments(table, "y", features=["wide", "w"], weight="w")
-    with pytest.raises(ValueError, match="'y' cannot be both the target and the weight"):
-        read_moments(table, "y", weight="y")
-    with pytest.raises(ValueError, match="'wide' is given more than once"):
-        read_moments(table, "y", features=["wide", "wide"])
-    with pytest.raises(ValueError, match="no column left"):
-        read_moments(table, "y", features=[])
-    with pytest.raises(
-        TypeError, match="features must be a list of column names, not the text 'wide'"
-    ):
-        read_moments(table, "y", features="wide")
-
-
 def test_names_of_columns_are_not_compared_with_each_other():
     compared = 0
 
@@ -587,57 +620,11 @@ def test_names_of_columns_are_not_compared_with_each_other():
     assert compared < 10 * len(names)
 
 
-def test_doubled_and_nameless_columns(tmp_path):
-    (tmp_path / "a.csv").write_text("y,x,x\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"a\.csv cannot be read: CSV file .* columns named x\.$"):
-        read_moments(tmp_path / "a.csv", "y")
-    table = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
-    with pytest.raises(ValueError, match="The table has more than one column 'x'"):
-        read_moments(table, "y")
-    with pytest.raises(
-        TypeError, match="Column names must be text, but the frame has or asks for 0"
-    ):
-        read_moments(pd.DataFrame({0: [1.0], "y": [1.0]}), "y")
-
-
 def test_too_many_folds(table):
     few = table.slice(0, 4)
     with pytest.raises(ValueError, match="The table has 4 rows, which leave 6 of 10 folds empty"):
         read_moments(few, "y", folds=10)
     assert [fold.n_samples for fold in read_moments(few, "y", folds=4)] == [1, 1, 1, 1]
-
-
-@pytest.mark.parametrize("folds", [1, 0, -3, 2.0, True, "5"])
-def test_folds_must_be_a_number_of_folds(folds, table):
-    with pytest.raises(ValueError, match="folds must be a whole number of at least 2"):
-        read_moments(table, "y", folds=folds)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64, 0.5, None])
-def test_seed_must_be_a_seed(seed, table):
-    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
-        read_moments(table, "y", seed=seed)
-
-
-def test_no_rows(tmp_path):
-    empty = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
-    pq.write_table(empty, tmp_path / "a.parquet")
-    (tmp_path / "a.csv").write_text("y,x\n")
-    for source in (empty, empty.to_pandas(), tmp_path / "a.parquet", tmp_path / "a.csv"):
-        with pytest.raises(ValueError, match="has no rows"):
-            read_moments(source, "y")
-
-
-def test_all_weights_zero():
-    table = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
-    with pytest.raises(ValueError, match="All weights of the table are zero"):
-        read_moments(table, "y", weight="w")
-
-
-def test_values_too_large_to_be_squared_are_named_with_their_rows(tmp_path):
-    (tmp_path / "a.csv").write_text("y,x\n1,1e200\n2,-1e200\n3,4\n")
-    with pytest.raises(ValueError, match=r"a\.csv.*olumn 'x'.*too large"):
-        read_moments(tmp_path / "a.csv", "y")
 
 
 def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
@@ -647,18 +634,9 @@ def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
         read_moments(table, "price")
     # Each block for itself has a sum.
     table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, 1e200, -1e200, -1e200]})
-    monkeypatch.setattr("sparsestep.sources.arrow.BLOCK_BYTES", 32)
+    monkeypatch.setattr("sparsestep.sources.blocks.BLOCK_BYTES", 32)
     with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
         read_moments(table, "price")
-
-
-def test_things_that_are_no_table():
-    with pytest.raises(TypeError, match=r"The source must be a path, .*, not int"):
-        read_moments(3, "y")
-    with pytest.raises(TypeError, match=r"The source must be a path, .*, not list"):
-        read_moments([], "y")
-    with pytest.raises(TypeError, match=r"lazy frame; call its collect\(\)"):
-        read_moments(pl.LazyFrame({"x": [1], "y": [2]}), "y")
 
 
 # -- progress --------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from sparsestep import Moments, read_moments
-from sparsestep.sources import DroppedRowsWarning, read_categories
+from sparsestep import Moments, SparseStep, read_moments
+from sparsestep.errors import DroppedRowsWarning
+from sparsestep.sources import read_categories
 
 CITIES = ["Rome", "Oslo", "São Paulo"]
 
@@ -155,6 +156,8 @@ def test_refusals(tmp_path):
 
 SOME_DATES = {
     "days": ["2016-07-01", "2016-07-02"],
+    "days of other countries": ["01.02.2020", "17.02.2020"],
+    "days with slashes": ["1/2/2020", "17/2/2020"],
     "minutes": ["2016-07-01 10:30", "2016-07-02 11:00"],
     "zones": ["2016-07-01T10:30:00Z", "2016-07-02T10:30:00Z"],
     "times": ["10:30", "11:30"],
@@ -310,3 +313,16 @@ def test_moments_in_which_zeros_mean_other_categories_do_not_merge():
     assert parts[0].feature_names == parts[1].feature_names == ("city=Rome",)
     with pytest.raises(ValueError, match="'city' has 'Oslo', 'Rome' in one and 'Bari', 'Rome' in"):
         Moments.merge(parts)
+
+
+def test_python_predicts_from_the_columns_that_the_model_kept():
+    table = make()
+    moments = read_moments(table, "y", categories=read_categories(table))
+    model = SparseStep(n_nonzero=2, penalty_factor={"size": 0, "city=Oslo": 0})
+    model.fit_moments(moments)
+    assert set(np.array(moments.feature_names)[model.coef_ != 0]) == {"size", "city=Oslo"}
+    whole = table.drop_columns("y")
+    few = table.select(["city", "size"])
+    np.testing.assert_array_equal(model.predict(few), model.predict(whole))
+    with pytest.raises(ValueError, match="no column 'size'"):
+        model.predict(table.select(["city"]))

@@ -14,7 +14,7 @@ from source_data import (
     make_table,
 )
 from sparsestep import SparseStep, read_moments
-from sparsestep.sources import DroppedRowsWarning
+from sparsestep.errors import DroppedRowsWarning
 from sparsestep.sources.folds import fold_numbers
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra sparsestep[spark]")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sparsestep import Moments, SparseStep, save_model, write_report
-from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.outputs import check_outputs
+from sparsestep.errors import InputError
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 MODEL = SparseStep().fit(X, X[:, 0])
@@ -68,10 +68,10 @@ def test_a_link_to_nowhere_is_refused_before_anything_is_read(tmp_path):
     link.symlink_to("none/m.npz")
     with pytest.raises(FileNotFoundError, match=r"none for the moments"):
         DENSE.save(link)
-    with pytest.raises(BadInputError, match=r"none for the moments"):
+    with pytest.raises(InputError, match=r"none for the moments"):
         check_outputs([(link, "moments", [".npz"])])
     other = tmp_path / "a.npz"
     (tmp_path / "b.npz").symlink_to(other)
     both = [(other, "moments", [".npz"]), (tmp_path / "b.npz", "moments", [".npz"])]
-    with pytest.raises(BadInputError, match="two results"):
+    with pytest.raises(InputError, match="two results"):
         check_outputs(both)

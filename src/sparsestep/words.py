@@ -6,6 +6,8 @@ from typing import Any
 
 __all__ = [
     "cross_validation",
+    "in_row",
+    "lost_digits",
     "made_up_names",
     "missing_by_column",
     "model_within",
@@ -13,6 +15,7 @@ __all__ = [
     "quoted",
     "repeated",
     "rows_left_out",
+    "sentence",
     "variables",
 ]
 
@@ -56,6 +59,24 @@ def rows_left_out(dropped: int, rows: int, missing: Mapping[str, int]) -> str:
     half = ", more than half of them," if 2 * dropped > rows else ""
     by = f" ({missing_by_column(missing)})" if missing else ""
     return f"Left out {dropped} of {rows} rows{half} with a missing value{by}."
+
+
+def in_row(row: int, source: str) -> str:
+    """Where a row is; the source may have no name."""
+    return f"in row {row} (counted from 0)" + (f" of {source}" if source else "")
+
+
+def lost_digits(condition_number: float, digits: int, advice: str, which: str = "kept") -> str:
+    """What nearly collinear columns have cost, as a sentence."""
+    return (
+        f"The columns {which} are nearly collinear (condition number {condition_number:.1e}), so "
+        f"that about {digits} digits of the coefficients are right; {advice}"
+    )
+
+
+def sentence(text: str) -> str:
+    """The text as the beginning of a sentence; a path stays as it is."""
+    return "T" + text[1:] if text.startswith("the ") else text
 
 
 def repeated(names: Iterable[Any]) -> Any:

@@ -1,6 +1,9 @@
 """The command line: `sparsestep`, and `python -m sparsestep`.
 
-Nothing but the standard library is imported before the arguments are known.
+Nothing but the standard library is imported before the arguments are known. `app` has the commands
+and their help, and each command is in a module of its name. All share `options`, `inputs` (from
+arguments to moments), `outputs` (where results are written), `screen` (what is printed) and
+`errors` (what went wrong, and the exit code).
 """
 
 import os
@@ -8,18 +11,19 @@ import signal
 import sys
 from typing import NoReturn
 
-__all__ = ["main"]
+__all__ = ["main", "run_command"]
 
 
 def main() -> NoReturn:
     """Run the command of this process's arguments, and exit."""
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminated)
     # A stream that was closed is None; a file opened next would get its number.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if sys.argv[1:2] not in (["demo"], ["study"]):
         sys.meta_path.insert(0, _WithoutPandas())
-    code = _run(sys.argv[1:])
+    code = run_command(sys.argv[1:])
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -49,7 +53,7 @@ def _terminated(number: int, frame: object) -> NoReturn:
     sys.exit(128 + number)
 
 
-def _run(arguments: list[str]) -> int:
+def run_command(arguments: list[str]) -> int:
     """Run a command; its exit code."""
     try:
         from sparsestep.cli.app import run

@@ -14,13 +14,9 @@ import traceback
 
 from sparsestep.words import printable
 
-__all__ = ["BadInputError", "explained"]
+__all__ = ["explained"]
 
 TRACEBACK = "SPARSESTEP_TRACEBACK"
-
-
-class BadInputError(ValueError):
-    """A sentence for the user."""
 
 
 def explained(error: BaseException, arguments: list[str]) -> int:

@@ -8,12 +8,11 @@ import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
 
-from sparsestep.cli.errors import BadInputError
-from sparsestep.cli.inputs import are_moments, expanded
+from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import Reading, read
 from sparsestep.cli.screen import Screen
+from sparsestep.errors import InputError, LostDigitsWarning, ModelSizeError
 from sparsestep.estimators.fitted import (
     GIVEN_FOLDS,
     Fitted,
@@ -24,10 +23,9 @@ from sparsestep.estimators.fitted import (
 )
 from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
-from sparsestep.estimators.validation import alphas_wanted, one_alpha, whole_number
+from sparsestep.estimators.validation import alpha_values, one_alpha, whole_number
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
-from sparsestep.solvers.collinearity import LostDigitsWarning
 from sparsestep.solvers.fitting import Settings
 
 __all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
@@ -146,9 +144,9 @@ def _kind(
     choices = {"--cv": cv, "--alpha": alpha, "--criterion": criterion, "--size": size}
     given = [name for name, value in choices.items() if value is not None]
     if len(given) > 1:
-        raise BadInputError(f"{' and '.join(given)} exclude each other; give one of them.")
+        raise InputError(f"{' and '.join(given)} exclude each other; give one of them.")
     if rule is not None and given not in ([], ["--cv"]):
-        raise BadInputError(f"--rule is for cross-validation; leave out --rule or {given[0]}.")
+        raise InputError(f"--rule is for cross-validation; leave out --rule or {given[0]}.")
     if given in (["--alpha"], ["--size"]):
         return "SparseStep"
     return "SparseStepIC" if given == ["--criterion"] else "SparseStepCV"
@@ -159,12 +157,12 @@ def _folds(data: list[str], cv: int | None) -> int | None:
     if not are_moments(data):
         return whole_number("--cv", FOLDS if cv is None else cv, least=2)
     if len(data) < 2:
-        raise BadInputError(
+        raise InputError(
             f"{data[0]} is a single fold, so there is nothing to validate on; choose by "
             "--criterion, --alpha or --size, or give the moments of several folds."
         )
     if cv is not None and cv != len(data):
-        raise BadInputError(
+        raise InputError(
             f"--cv {cv} does not fit the {len(data)} files of moments, each of which is a fold."
         )
     return None
@@ -172,18 +170,15 @@ def _folds(data: list[str], cv: int | None) -> int | None:
 
 def alphas_given(text: str) -> int | NDArray[np.float64]:
     """How many alphas, or which, from an option."""
-    try:
-        return alphas_wanted(int(text))
-    except ValueError as error:
-        if text.strip().lstrip("+-").isdigit():
-            raise BadInputError(str(error).replace("alphas must", "--alphas must", 1)) from None
+    if text.strip().lstrip("+-").isdigit():
+        return whole_number("--alphas", int(text), least=2)
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise BadInputError(
+        raise InputError(
             f"--alphas must be how many, or numbers such as 1,10,100; got {text!r}."
         ) from None
-    return alphas_wanted(values)
+    return alpha_values(values, "--alphas")
 
 
 def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Settings:
@@ -207,9 +202,8 @@ def _of_size(reading: Reading, size: int, settings: Settings) -> Fitted:
     """The model of so many variables; messages name the option."""
     try:
         return by_size(reading.whole, size, settings)
-    except ValueError as error:
-        text = str(error).replace("n_nonzero=", "--size ").replace("n_nonzero", "--size")
-        raise BadInputError(text.replace("columns of X", "columns")) from None
+    except ModelSizeError as error:
+        raise InputError(error.sentence("--size", " ")) from error
 
 
 def _write(document: Document, model: Path | None, report: Path | None) -> None:

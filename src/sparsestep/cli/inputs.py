@@ -1,25 +1,56 @@
-"""What the data of a command are: tables, or moments files and patterns of these."""
+"""From the arguments of a command to the moments of the table they name, or to those in files."""
 
 import glob
 import os
-from collections.abc import Sequence
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.options import TableOptions
+from sparsestep.cli.screen import PATIENCE, Screen
+from sparsestep.errors import (
+    DroppedRowsWarning,
+    InputError,
+    MissingValueError,
+    NotNumbersError,
+    OutOfRangeError,
+    RowNamesWarning,
+)
+from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import require_distinct
+from sparsestep.moments.runs import require_all_folds
+from sparsestep.sources import CsvFormat, read_categories, read_moments
+from sparsestep.sources.checks import choose, require_columns
+from sparsestep.sources.files import require_distinct
+from sparsestep.sources.one_hot import indicators
+from sparsestep.sources.rows import Rows, open_rows
+from sparsestep.words import made_up_names
 
-__all__ = ["are_moments", "expanded", "require_different"]
+__all__ = [
+    "Reading",
+    "are_moments",
+    "expanded",
+    "not_numbers",
+    "read",
+    "require_different",
+    "split_names",
+    "tell_decimal_comma",
+]
+
+# A column of text that becomes more columns than this is worth a note.
+MANY_INDICATORS = 30
 
 
 def are_moments(data: Sequence[str]) -> bool:
     """Whether the data are moments files; all of them or none."""
     kinds = {os.path.splitext(path)[1].lower() == ".npz" for path in data}
     if len(kinds) > 1:
-        raise BadInputError(
-            "Some of the data are moments (.npz) and some are tables; fit one kind."
-        )
+        raise InputError("Some of the data are moments (.npz) and some are tables; fit one kind.")
     return kinds == {True}
 
 
@@ -33,7 +64,7 @@ def expanded(data: Sequence[str]) -> list[str]:
         pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
         matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
         if not matches:
-            raise BadInputError(f"No file matches {path}.")
+            raise InputError(f"No file matches {path}.")
         found += matches
     require_distinct(found)
     return found
@@ -45,4 +76,229 @@ def require_different(moments: Moments, path: str, seen: dict[tuple[object, ...]
     key = (moments.n_samples, *(np.asarray(part).tobytes() for part in sums))
     other = seen.setdefault(key, path)
     if other != path and moments.n_samples > 1:
-        raise BadInputError(f"{other} and {path} hold the same sums of the same rows; give one.")
+        raise InputError(f"{other} and {path} hold the same sums of the same rows; give one.")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Moments, one for each fold if there are folds, and the table that they are of."""
+
+    parts: list[Moments]
+    target: str
+    source: str
+    weight: str | None
+    categories: dict[str, list[str]]
+    rows_dropped: int = 0
+    rows_missing: dict[str, int] = field(default_factory=dict)
+    "In how many rows a value is missing in each column, if such rows were left out."
+    notes: list[str] = field(default_factory=list)
+    "What should be known of the table that was read, beside the rows left out."
+
+    @property
+    def whole(self) -> Moments:
+        """The moments of all rows, at least two."""
+        with self.naming_target():
+            whole = self.parts[0] if len(self.parts) == 1 else Moments.merge(self.parts)
+        if whole.n_samples < 2:
+            raise InputError(f"A fit needs at least 2 rows; {self.source} has {whole.n_samples}.")
+        return whole
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and on rows left out the one that a model would have."""
+        if not self.rows_dropped:
+            return self.notes
+        total = sum(part.n_samples for part in self.parts) + self.rows_dropped
+        dropped = RowsDropped(self.rows_dropped, total, self.rows_missing)
+        return [dropped.text(self.names, [self.target]), *self.notes]
+
+    @contextmanager
+    def naming_target(self) -> Iterator[None]:
+        """Call the target by its name in what is said of sums that are out of range."""
+        try:
+            yield
+        except OutOfRangeError as error:
+            raise error.naming(self.target) from error
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the moments, by number if they have no names."""
+        moments = self.parts[0]
+        return list(moments.feature_names or made_up_names(moments.n_features))
+
+    def always(self, given: Sequence[str] | None) -> NDArray[np.float64] | None:
+        """Penalty factors that keep some columns in every model, those of their categories too."""
+        if not given:
+            return None
+        encoded = {name: indicators(name, known) for name, known in self.categories.items()}
+        known = [*encoded, *self.names]
+        wanted = split_names(given, known)
+        require_columns(wanted, known, "the list of features")
+        free = {column for name in wanted for column in encoded.get(name, [name])}
+        return np.array([0.0 if name in free else 1.0 for name in self.names])
+
+
+def read(
+    data: Sequence[str], options: TableOptions, screen: Screen, folds: int | None, seed: int
+) -> Reading:
+    """The moments of a table, or those in moments files."""
+    if are_moments(data):
+        return _loaded(data, options)
+    if options.target is None:
+        raise InputError("Which column is to be explained? Name it with --target.")
+    source = data[0] if len(data) == 1 else list(data)
+    features = _features(source, options, screen)
+    codes = split_names(options.category or [], features)
+    require_columns(codes, features, "the list of features")
+    if options.missing_category and not (options.one_hot or codes):
+        raise InputError("--missing-category is for categories; give --one-hot or --category.")
+    try:
+        categories: dict[str, list[str]] = {}
+        if options.one_hot or codes:
+            with screen.waiting("Finding the categories"):
+                categories = read_categories(
+                    source,
+                    features if options.one_hot else codes,
+                    codes=codes,
+                    missing=options.missing_category,
+                    csv=options.csv,
+                )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DroppedRowsWarning)
+            found = read_moments(
+                source,
+                options.target,
+                features=features,
+                weight=options.weight,
+                folds=folds,
+                seed=seed,
+                progress=PATIENCE if screen.shows_progress else False,
+                drop_missing=options.drop_missing,
+                categories=categories,
+                csv=options.csv,
+            )
+    except NotNumbersError as error:
+        raise not_numbers(error, options) from error
+    except MissingValueError as error:
+        remedy = "fill it in, or leave out such rows with --drop-missing"
+        raise error.advising(remedy) from error
+    dropped = next(
+        (each.message for each in caught if isinstance(each.message, DroppedRowsWarning)), None
+    )
+    return Reading(
+        parts=found if isinstance(found, list) else [found],
+        target=options.target,
+        source=_named(data),
+        weight=options.weight,
+        categories=categories,
+        rows_dropped=dropped.n_dropped if dropped else 0,
+        rows_missing=dropped.n_missing if dropped else {},
+        notes=[*_on_missing(dropped, options), *_many(categories)],
+    )
+
+
+def _many(categories: dict[str, list[str]]) -> list[str]:
+    """Which columns have become many, and what to do."""
+    return [
+        f"Column {name!r} has become {count} columns of zeros and ones; put its categories into "
+        f"groups, or leave it out with --drop {shlex.quote(name)}."
+        for name, known in categories.items()
+        if (count := len(indicators(name, known))) > MANY_INDICATORS
+    ]
+
+
+def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> list[str]:
+    """What to do if most rows were left out."""
+    if dropped is None or 2 * dropped.n_dropped <= dropped.n_rows:
+        return []
+    advice = "Leave columns of many missing values out with --drop"
+    if options.one_hot and not options.missing_category:
+        advice += ", or give missing text a category with --missing-category"
+    return [f"{advice}."]
+
+
+def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
+    """Moments from their files."""
+    given = {**vars(options), **vars(options.csv)}
+    default = {**vars(TableOptions()), **vars(CsvFormat())}
+    for name, value in given.items():
+        if name not in ("target", "csv") and value != default[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} is for tables; the columns of moments are fixed.")
+    parts = [Moments.load(path) for path in data]
+    require_all_folds([part.runs for part in parts])
+    target = options.target
+    seen: dict[tuple[object, ...], str] = {}
+    for path, part in zip(data, parts, strict=True):
+        require_different(part, path, seen)
+        known = ", ".join(part.target_names or ())
+        if known and target not in (None, known):
+            raise InputError(f"The target of the moments in {path} is {known!r}, not {target!r}.")
+        if target in (part.feature_names or ()):
+            raise InputError(f"{target!r} is not the target in {path}, but one of its columns.")
+        target = target or known
+    categories = {name: list(known) for part in parts for name, known in part.categories.items()}
+    return Reading(parts, target or "y", _named(data), None, categories)
+
+
+def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str]:
+    """The columns to explain the target with."""
+    rows = open_rows(source, options.csv)
+    tell_decimal_comma(rows, options.csv, screen)
+    roles = [name for name in (options.target, options.weight) if name is not None]
+    require_columns(roles, rows.names, rows.where)
+    drop = dict.fromkeys(split_names(options.drop or [], rows.names))
+    require_columns(drop, rows.names, rows.where)
+    for name in drop:
+        if name == options.target or name == options.weight:
+            role = "target" if name == options.target else "weight"
+            raise InputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
+    if options.features is not None:
+        chosen = split_names(options.features, rows.names)
+        require_columns(chosen, rows.names, rows.where)
+    else:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", RowNamesWarning)
+            columns = choose(
+                rows.names, str(options.target), None, options.weight, rows.where, rows.index
+            )
+        for told in (each.message for each in caught):
+            if isinstance(told, RowNamesWarning):
+                screen.warn(f"{told.what}.")
+        chosen = list(columns.features)
+    return [name for name in chosen if name not in drop]
+
+
+def tell_decimal_comma(rows: Rows, given: CsvFormat, screen: Screen) -> None:
+    """Say so if the comma was taken for the decimal mark without being told."""
+    if given.decimal is None and rows.csv is not None and rows.csv.decimal == ",":
+        screen.warn("The comma is read as the decimal mark; --decimal . says otherwise.")
+
+
+def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names of columns from a,b,c; a name that has a comma itself is taken as it is."""
+    found: list[str] = []
+    for text in given:
+        found += [text] if text in names else [name for name in text.split(",") if name]
+    return found
+
+
+def not_numbers(error: NotNumbersError, options: TableOptions | None = None) -> InputError:
+    """The error in terms of options; without them the column cannot be left out."""
+    mark = "give the decimal mark by --decimal" if error.decimal else ""
+    if options is None:
+        return InputError(error.sentence(mark, error.advice))
+    if error.name in (options.target, options.weight):
+        role = "The target" if error.name == options.target else "The weight"
+        return InputError(error.sentence(mark, error.advice, column=role))
+    name, advice, category = shlex.quote(error.name), error.advice, ""
+    if error.what in ("text", "categories") and not options.one_hot:
+        advice = "encode it with --one-hot"
+    elif error.what == "dates or times":
+        category = f"take it for categories with --category {name}"
+    return InputError(error.sentence(mark, advice, category, f"leave it out with --drop {name}"))
+
+
+def _named(data: Sequence[str]) -> str:
+    """The source in a few words."""
+    return ", ".join(data) if len(data) <= 3 else f"{data[0]} and {len(data) - 1} more"

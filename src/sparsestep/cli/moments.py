@@ -6,12 +6,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sparsestep.cli.errors import BadInputError
-from sparsestep.cli.inputs import are_moments
+from sparsestep.cli.inputs import are_moments, read
 from sparsestep.cli.options import TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import read
 from sparsestep.cli.screen import Screen
+from sparsestep.errors import InputError
 from sparsestep.estimators.validation import whole_number
 
 __all__ = ["moments"]
@@ -44,7 +43,7 @@ def moments(
     """
     screen = Screen(talk)
     if are_moments(data):
-        raise BadInputError("The data are moments already; sparsestep merge puts several together.")
+        raise InputError("The data are moments already; sparsestep merge puts several together.")
     if folds is not None:
         whole_number("--folds", folds, least=2)
     width = len(str((folds or 1) - 1))
@@ -94,7 +93,7 @@ def _require_no_older_folds(output: Path, files: list[Path]) -> None:
     old = sorted(set(map(Path, glob.glob(str(pattern)))).difference(files))
     if old:
         more = f" and {len(old) - 1} more" if len(old) > 1 else ""
-        raise BadInputError(
+        raise InputError(
             f"Older folds would stay beside the new ones ({old[0]}{more}); remove them, or give "
             "another name for the moments."
         )

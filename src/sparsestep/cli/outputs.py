@@ -1,13 +1,21 @@
-"""Where results are written: checked before anything is read, so that no long work is lost."""
+"""Where results are written: checked before anything is read, so that no long work is lost.
+
+Tables are written batch by batch, complete or not at all.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from sparsestep.cli.errors import BadInputError
+from sparsestep.errors import InputError
+from sparsestep.whole_file import whole_file
 
-__all__ = ["check_outputs"]
+__all__ = ["TABLES", "check_outputs", "write_batches"]
+
+# Endings of tables.
+TABLES = [".parquet", ".csv", ".arrow"]
 
 
 def check_outputs(
@@ -22,12 +30,12 @@ def check_outputs(
         if path.exists():
             for other in _files(inputs):
                 if path.samefile(other):
-                    raise BadInputError(
+                    raise InputError(
                         f"The {what} would overwrite {other}, which is read; give it another name."
                     )
         file = os.path.realpath(path)
         if file in seen:
-            raise BadInputError(f"{path} is given for two results; give them different names.")
+            raise InputError(f"{path} is given for two results; give them different names.")
         seen.append(file)
 
 
@@ -37,7 +45,7 @@ def _files(inputs: Sequence[str]) -> Iterable[str]:
         if os.path.isfile(path):
             yield path
         else:
-            from sparsestep.sources.arrow import local_files
+            from sparsestep.sources.files import local_files
 
             # That a file is missing is said by who reads it.
             with suppress(OSError, ValueError):
@@ -47,18 +55,65 @@ def _files(inputs: Sequence[str]) -> Iterable[str]:
 def _check(path: Path, what: str, endings: Sequence[str]) -> None:
     """Raise unless a file of this name can be written."""
     if path.is_dir():
-        raise BadInputError(f"{path} is a folder; give the name of a file for the {what}.")
+        raise InputError(f"{path} is a folder; give the name of a file for the {what}.")
     if path.exists() and not path.is_file():
-        raise BadInputError(f"{path} is no ordinary file; give another name for the {what}.")
+        raise InputError(f"{path} is no ordinary file; give another name for the {what}.")
     if path.suffix.lower() not in endings:
-        raise BadInputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
+        raise InputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
     folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise BadInputError(f"The folder {folder} for the {what} does not exist; make it.")
+        raise InputError(f"The folder {folder} for the {what} does not exist; make it.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInputError(f"The folder {folder} for the {what} cannot be written to.")
+        raise InputError(f"The folder {folder} for the {what} cannot be written to.")
 
 
 def _either(endings: Sequence[str]) -> str:
     """A list in words."""
     return " or ".join([", ".join(endings[:-1]), endings[-1]] if len(endings) > 1 else endings)
+
+
+def write_batches(path: Path, batches: Iterable[Any]) -> int:
+    """Write the batches as they come; the number of rows, of which there must be one."""
+    rows, ending = 0, path.suffix.lower()
+    with whole_file(path, "table") as temporary, open(temporary, "wb") as file:
+        writer = None
+        try:
+            for batch in batches:
+                part = _with_nan(batch) if ending == ".csv" else batch
+                writer = writer or _writer(file, part.schema, ending)
+                writer.write_batch(part)
+                rows += part.num_rows
+            if rows == 0:
+                raise ValueError("There are no rows, so there is nothing to write.")
+        finally:
+            if writer is not None:
+                writer.close()
+    return rows
+
+
+def _writer(file: Any, schema: Any, ending: str) -> Any:
+    """What writes batches in the format of the ending."""
+    from pyarrow import csv, ipc, parquet
+
+    if ending == ".parquet":
+        return parquet.ParquetWriter(file, schema)
+    if ending == ".csv":
+        # A single column of texts is one of numbers; see below.
+        style = "none" if len(schema) == 1 else "needed"
+        return csv.CSVWriter(file, schema, write_options=csv.WriteOptions(quoting_style=style))
+    return ipc.new_file(file, schema)
+
+
+def _with_nan(batch: Any) -> Any:
+    """A single column of numbers as texts, missing ones as NaN; all else as it is.
+
+    An empty field would be an empty line, which most programs pass over: all rows below would move
+    up. NaN is a number to all of them, nan is a text to polars.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if batch.num_columns > 1:
+        return batch
+    texts = pc.fill_null(batch.column(0).cast(pa.string()), "NaN")
+    return pa.RecordBatch.from_arrays([texts], names=batch.schema.names)

@@ -7,13 +7,12 @@ import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
 
-from sparsestep.cli.errors import BadInputError
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
-from sparsestep.cli.inputs import expanded
+from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import read
+from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import Screen
+from sparsestep.errors import InputError
 from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
@@ -64,13 +63,11 @@ def path(
     output
         Write all models here (.parquet, .csv or .arrow): a row for each alpha.
     """
-    from sparsestep.cli.tables import ENDINGS
-
     screen = Screen(talk)
     data = expanded(data)
     if standardized and plot is None:
-        raise BadInputError("--standardized is for the picture; give --plot too.")
-    check_outputs([(plot, "picture", PICTURES), (output, "path", ENDINGS)], data)
+        raise InputError("--standardized is for the picture; give --plot too.")
+    check_outputs([(plot, "picture", PICTURES), (output, "path", TABLES)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
@@ -166,8 +163,6 @@ def _write(
     """Write a row for each alpha: what the model is, then its coefficients."""
     import pyarrow as pa
 
-    from sparsestep.cli.tables import write_batches
-
     columns = {
         "alpha": found.alphas,
         "n_nonzero": found.n_nonzero,
@@ -177,7 +172,7 @@ def _write(
     }
     for name in names:
         if name in columns:
-            raise BadInputError(
+            raise InputError(
                 f"The table would have two columns {name!r}; leave the variable out, or use --json."
             )
     columns |= dict(zip(names, found.coefs, strict=True))

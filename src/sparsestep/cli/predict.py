@@ -6,19 +6,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from sparsestep.cli.errors import BadInputError
+from sparsestep.cli.inputs import not_numbers, split_names, tell_decimal_comma
 from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.reading import not_numbers, split_names, tell_decimal_comma
+from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import PATIENCE, Screen
-from sparsestep.cli.tables import ENDINGS, write_batches
+from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
-from sparsestep.model.predictions import MissingValueError, Predictions
-from sparsestep.sources import NotNumbersError
-from sparsestep.sources.arrow import open_rows
+from sparsestep.model.predictions import Predictions
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.sources.one_hot import UnknownCategoryError
-from sparsestep.sources.progress import rows_read
+from sparsestep.sources.rows import open_rows
+from sparsestep.sources.summing import rows_read
 
 __all__ = ["predict"]
 
@@ -51,7 +48,7 @@ def predict(
         prediction, instead of being refused.
     """
     screen = Screen(talk)
-    check_outputs([(output, "predictions", ENDINGS)], [str(model), *data])
+    check_outputs([(output, "predictions", TABLES)], [str(model), *data])
     document = read_document(model)
     rows = open_rows(data[0] if len(data) == 1 else data, csv)
     tell_decimal_comma(rows, csv, screen)
@@ -61,12 +58,12 @@ def predict(
     except NotNumbersError as error:
         raise not_numbers(error) from error
     show = PATIENCE if screen.shows_progress else False
-    with rows_read(show, None if show is False else rows.count()) as advance:
+    with rows_read(show, rows.count) as advance:
         try:
             count = write_batches(output, _counted(batches, advance))
         except (MissingValueError, UnknownCategoryError) as error:
-            what_to_do = "use --missing-as-null to leave such predictions out."
-            raise BadInputError(f"{str(error).removesuffix('.')}; {what_to_do}") from error
+            remedy = "use --missing-as-null to leave such predictions out"
+            raise error.advising(remedy) from error
     far, missing = batches.far, batches.missing
     if far.rows:
         screen.warn(far.text())

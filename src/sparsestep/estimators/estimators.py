@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from sparsestep.errors import FarRowsWarning
 from sparsestep.estimators.fitted import (
     GIVEN_FOLDS,
     Fitted,
@@ -40,7 +41,6 @@ from sparsestep.estimators.validation import (
     require_finite,
     whole_number,
 )
-from sparsestep.inference.notes import FarRowsWarning
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
@@ -292,9 +292,11 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """New rows checked against those of `fit`, columns of text encoded as there."""
         texts = self._fitted.one_hot
         if texts and not texts.keys().isdisjoint(target_names(X) or ()):
-            from sparsestep.sources.arrow import encoded_table
+            from sparsestep.sources.one_hot import encoded_table
 
-            X = encoded_table(X, texts, self._all_names())
+            kept = np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
+            known = self._all_names()
+            X = encoded_table(X, texts, known, {known[j] for j in kept})
         X, names = read_rows(X)
         fitted = getattr(self, "feature_names_in_", None)
         columns = X.columns if is_pandas(X) else names

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsestep.errors import ModelSizeError
 from sparsestep.estimators.path import Path, alphas_of, fit_path
 from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import standard_errors, t_interval
@@ -252,9 +253,7 @@ def by_alpha(
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
     """The best-fitting model found with exactly `size` variables."""
     if size > moments.n_features:
-        raise ValueError(
-            f"n_nonzero={size} is more than the {moments.n_features} columns of X; lower it."
-        )
+        raise ModelSizeError(size, f"is more than the {moments.n_features} columns")
     # After the swaps the model is least squares, as after polishing.
     found, n_iter = _Found(moments, replace(settings, polish="swap"), rows), 0
     for t in range(np.size(moments.mean_y)):
@@ -263,11 +262,10 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         if nearest != size:
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
-            raise ValueError(
-                f"No model of exactly n_nonzero={variables(size)}{of_target} was found; "
-                f"the nearest has {nearest}{_why(moments.target(t), size, fits, settings)}: change "
-                "n_nonzero."
-            )
+            why = _why(moments.target(t), size, fits, settings)
+            noun = "variable" if size == 1 else "variables"
+            problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
+            raise ModelSizeError(size, problem, nearest)
         found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
         n_iter = max(n_iter, fits.n_iter)
     return found.fitted(n_iter)

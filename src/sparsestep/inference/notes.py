@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from sparsestep.inference.fingerprint import COLLINEAR, Fingerprint
 from sparsestep.moments.table import BLOCK_BYTES
-from sparsestep.solvers.collinearity import lost_digits
-from sparsestep.words import quoted, rows_left_out
+from sparsestep.words import lost_digits, quoted, rows_left_out
 
 __all__ = [
     "NOTES",
     "AtTheEnd",
     "Determined",
     "FarRows",
-    "FarRowsWarning",
     "LostDigits",
     "Note",
     "RowsDropped",
@@ -327,14 +325,6 @@ def beyond_the_end(
 
 
 # -- rows to predict -------------------------------------------------------------------------
-
-
-class FarRowsWarning(UserWarning):
-    """Rows to predict lie far outside those that a model was fitted to; `n_rows` of them."""
-
-    def __init__(self, message: str, n_rows: int) -> None:
-        super().__init__(message)
-        self.n_rows = n_rows
 
 
 class FarRows:

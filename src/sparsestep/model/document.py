@@ -19,6 +19,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, convert
 
+from sparsestep.errors import ModelFileError
 from sparsestep.inference.notes import NOTES, Note
 from sparsestep.words import made_up_names
 
@@ -48,10 +49,6 @@ NotNegative = Annotated[float, Meta(ge=0.0, le=float_info.max)]
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Columns = list[Count]  # ascending
-
-
-class ModelFileError(ValueError):
-    """A file is not a model file that this version can read."""
 
 
 class _Part(Struct, forbid_unknown_fields=True):

@@ -9,17 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sparsestep.errors import InputError, MissingValueError
 from sparsestep.inference.notes import FarRows
 from sparsestep.model.document import Document, parsed
-from sparsestep.sources.blocks import BLOCK_BYTES
+from sparsestep.sources.blocks import block_rows
 from sparsestep.sources.checks import require_columns
-from sparsestep.sources.one_hot import Rows, encoded
+from sparsestep.sources.one_hot import encoded
+from sparsestep.sources.rows import Rows
+from sparsestep.words import in_row
 
-__all__ = ["MissingValueError", "Predictions"]
-
-
-class MissingValueError(ValueError):
-    """A row has no prediction, because a value of it is missing."""
+__all__ = ["Predictions"]
 
 
 class Predictions:
@@ -88,8 +87,7 @@ class Predictions:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        size = max(BLOCK_BYTES // (8 * max(len(self._needed), 1)), 1)
-        for batch, name, first in self._rows.batches(size):
+        for batch, name, first in self._rows.batches(block_rows(max(len(self._needed), 1))):
             arrays = {key: batch.column(key) for key in batch.schema.names}
             predicted = self._predicted(arrays, batch.num_rows, name, first)
             columns = [*(_plain(arrays[key]) for key in self._carried), *predicted]
@@ -112,21 +110,25 @@ class Predictions:
             raise self._explained(X, ~np.isinf(X), name, first)
         self.missing += int(np.count_nonzero(~good.all(axis=1)))
         self.far.add(X[:, self._known])
-        predicted = X @ self._coef + self._intercept
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted = X @ self._coef + self._intercept
+        too_large = good.all(axis=1) & ~np.isfinite(predicted).all(axis=1)
+        if too_large.any():
+            where = in_row(first + int(too_large.argmax()), name)
+            raise InputError("The prediction is too large for a double", where, "rescale the row")
         return [pa.array(column, from_pandas=True) for column in predicted.T]
 
     def _explained(
         self, X: NDArray[np.float64], good: NDArray[np.bool_], name: str, first: int
-    ) -> ValueError:
+    ) -> InputError:
         """What is wrong with the first bad value, and where it is."""
         row, j = (int(index) for index in np.argwhere(~good)[0])
-        of = f" of {name}" if name else ""
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"
         column = self._column_of.get(self._features[j], self._features[j])
-        return (MissingValueError if missing else ValueError)(
-            f"Column {column!r} has {what} in row {first + row} (counted from 0){of}, for which "
-            "there is no prediction."
+        where = f"{in_row(first + row, name)}, for which there is no prediction"
+        return (MissingValueError if missing else InputError)(
+            f"Column {column!r} has {what}", where
         )
 
 

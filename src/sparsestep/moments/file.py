@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from sparsestep.errors import MomentsFileError
 from sparsestep.moments.runs import Run
 from sparsestep.moments.sums import Rows, Sums
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 
-__all__ = ["MomentsFileError", "read", "write"]
+__all__ = ["read", "write"]
 
 Array = NDArray[np.float64]
 
@@ -26,10 +27,6 @@ FORMAT = "sparsestep moments"
 VERSION = 2
 # Rounding makes sums contradict each other by far less, and a fit takes no notice of so much.
 TOLERANCE = 1e-8
-
-
-class MomentsFileError(ValueError):
-    """A file is not a moments file that this version can read."""
 
 
 class _Unreadable(Exception):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
+from sparsestep.errors import MomentsFileError
 from sparsestep.moments import file as moments_file
-from sparsestep.moments.file import MomentsFileError
 from sparsestep.moments.one_pass import fold_ids, fold_sums
 from sparsestep.moments.runs import (
     Run,

@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsestep.moments.sums import SMALLEST_SQUARES, OutOfRange, Rows, Sums, merge, outer_strips
+from sparsestep.errors import OutOfRangeError
+from sparsestep.moments.sums import SMALLEST_SQUARES, Rows, Sums, merge, outer_strips
 from sparsestep.moments.table import BLOCK_BYTES, Table
 from sparsestep.moments.twofold import Pair, two_sum
 from sparsestep.threads import side_by_side
@@ -74,7 +75,7 @@ def fold_sums(table: Table, ids: Index | None = None, count: int = 1) -> list[Su
     with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
         try:
             folds = _summed(table, ids, count)
-        except OutOfRange:
+        except OutOfRangeError:
             table.require_finite()
             raise
         # A value that is not finite makes some of its column's sums so, which costs nothing to see.

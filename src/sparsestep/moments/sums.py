@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.runs import Runs
 from sparsestep.moments.table import column_name
 from sparsestep.moments.twofold import Pair, add, two_sum
@@ -30,7 +31,6 @@ from sparsestep.words import quoted
 
 __all__ = [
     "SMALLEST_SQUARES",
-    "OutOfRange",
     "Rows",
     "Sums",
     "is_thin",
@@ -47,9 +47,7 @@ SMALLEST_SQUARES = 1e-302
 # Numbers in a strip of a matrix: a few such strips fit the cache of one core.
 STRIP_ELEMENTS = 1 << 13
 
-
-class OutOfRange(ValueError):
-    """A sum of squares is too large or too small for a double."""
+_NOT_SQUARED = "The values of {name} are too large or too small to be squared"
 
 
 class Rows:
@@ -358,12 +356,9 @@ def _require_range(
     bad |= (diag < SMALLEST_SQUARES) & u.any(axis=0)
     bad_y = ~np.isfinite(yty) | ((yty < SMALLEST_SQUARES) & v.any(axis=0))
     if bad_y.any():
-        raise OutOfRange("The values of y are too large or too small to be squared; rescale y.")
+        raise OutOfRangeError(_NOT_SQUARED, "y", is_target=True)
     if bad.any():
-        raise OutOfRange(
-            f"The values of {column_name(int(np.argmax(bad)), names)} are too large or too small "
-            "to be squared; rescale it."
-        )
+        raise OutOfRangeError(_NOT_SQUARED, column_name(int(np.argmax(bad)), names))
 
 
 def outer_strips(U: Array) -> Iterator[tuple[slice, Array]]:

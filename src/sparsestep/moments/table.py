@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from sparsestep.errors import OutOfRangeError
 from sparsestep.words import repeated
 
 __all__ = ["BLOCK_BYTES", "Table", "column_name", "real_numbers", "unmasked"]
@@ -113,10 +114,8 @@ class Table:
     def too_large(self, largest: Array) -> ValueError:
         """The error for finite values whose sums are not."""
         j = int(largest.argmax())
-        return ValueError(
-            f"{self._name(j)} reaches {largest[j]:.3g} in size, too large to be squared and "
-            "summed; rescale it."
-        )
+        problem = f"{{name}} reaches {largest[j]:.3g} in size, too large to be squared and summed"
+        return OutOfRangeError(problem, self._name(j), j >= self.m)
 
     def require_constant(self, small: NDArray[np.bool_], ids: NDArray[np.intp] | None) -> None:
         """Raise if a column whose squares in a fold are as good as zero varies within the fold."""
@@ -137,10 +136,9 @@ class Table:
             first[new], seen[new] = values[where], True
             varies = ((values != first[fold]) & small[np.ix_(fold, columns)]).any(axis=0)
             if varies.any():
-                raise ValueError(
-                    f"{self._name(int(columns[varies.argmax()]))} varies by too little for its "
-                    "squares to be represented; rescale it."
-                )
+                j = int(columns[varies.argmax()])
+                problem = "{name} varies by too little for its squares to be represented"
+                raise OutOfRangeError(problem, self._name(j), j >= self.m)
 
     def _name(self, j: int) -> str:
         if j >= self.m:

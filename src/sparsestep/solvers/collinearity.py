@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from sparsestep.errors import LostDigitsWarning
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.equations import negligible
 
-__all__ = ["Collinearity", "LostDigitsWarning", "collinearity", "lost_digits"]
+__all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -24,36 +25,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _BAD = 1e-6
 # A column has a part in a combination that is nil if its weight there is above this.
 _PART = 1e-6
-
-
-def lost_digits(condition_number: float, digits: int, advice: str, which: str = "kept") -> str:
-    """What nearly collinear columns have cost, as a sentence."""
-    return (
-        f"The columns {which} are nearly collinear (condition number {condition_number:.1e}), so "
-        f"that about {digits} digits of the coefficients are right; {advice}"
-    )
-
-
-class LostDigitsWarning(UserWarning):
-    """Columns that are nearly collinear have cost digits of the coefficients.
-
-    Attributes
-    ----------
-    condition_number : float
-        That of the standardized columns kept.
-    digits : int
-        About how many digits of the coefficients are right.
-    """
-
-    def __init__(self, condition_number: float, error: float, advice: str) -> None:
-        self.condition_number = condition_number
-        self.digits = max(int(-np.log10(max(error, _EPS))), 0)
-        super().__init__(lost_digits(condition_number, self.digits, advice))
-
-    def __reduce__(self) -> tuple[type, tuple[float, float, str]]:
-        """Rebuild from the arguments, not from the message."""
-        advice = str(self).rsplit("; ", 1)[1]
-        return type(self), (self.condition_number, 10.0**-self.digits, advice)
 
 
 @dataclass(frozen=True)

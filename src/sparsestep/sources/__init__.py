@@ -1,15 +1,19 @@
-"""Rows from anywhere to moments: files of any size, frames, Dask and Spark."""
+"""Rows from anywhere to moments: files of any size, frames, Dask and Spark.
+
+In: a source and the names of columns. Out: `Moments`, one for each fold. On the way `files` finds
+the files, `csv_dialect` finds how CSV files are written, `rows` and `file_rows` read batches of
+rows, `one_hot` turns texts into zeros and ones, `folds` says which rows are in which fold, `blocks`
+sums a block of rows, `merging` adds up the sums of blocks, and `summing` is the pass over all rows.
+`dask` and `spark` sum partitions where they are. `checks` says which columns are what.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
+from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.sums import OutOfRange
 from sparsestep.sources.checks import (
-    DroppedRowsWarning,
-    NotNumbersError,
-    RowNamesWarning,
-    about_target,
+    Request,
     comes_from,
     folds_and_seed,
     load,
@@ -18,14 +22,7 @@ from sparsestep.sources.checks import (
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import labelled
 
-__all__ = [
-    "CsvFormat",
-    "DroppedRowsWarning",
-    "NotNumbersError",
-    "RowNamesWarning",
-    "read_categories",
-    "read_moments",
-]
+__all__ = ["CsvFormat", "read_categories", "read_moments"]
 
 
 @overload
@@ -148,41 +145,30 @@ def read_moments(
     """
     folds, seed = folds_and_seed(folds, seed)
     load("pyarrow")
-    moments_of: Any
-    more: dict[str, Any] = {}
-    if comes_from(source, "dask", "dask_expr"):
-        from sparsestep.sources.dask import moments_of
-    elif comes_from(source, "pyspark"):
-        from sparsestep.sources.spark import moments_of
-    else:
-        from sparsestep.sources.arrow import moments_of
-
-        more = {"categories": categories, "csv": csv}
-    if categories and not more:
+    request = Request(
+        target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
+    )
+    far = comes_from(source, "dask", "dask_expr", "pyspark")
+    if far and categories:
         raise TypeError(
             "Categories are for files and frames in memory; encode the columns of Dask and Spark "
             "frames by their own means."
         )
-    if csv and not more:
+    if far and csv:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-    found: Moments | list[Moments]
+    if not far:
+        from sparsestep.sources.summing import moments_of
+    elif comes_from(source, "pyspark"):
+        from sparsestep.sources.spark import moments_of
+    else:
+        from sparsestep.sources.dask import moments_of
     try:
-        found = moments_of(
-            source,
-            target,
-            features=features,
-            weight=weight,
-            folds=folds,
-            seed=seed,
-            progress=progress,
-            drop_missing=drop_missing,
-            **more,
-        )
-    except OutOfRange as error:
-        raise ValueError(about_target(str(error), target)) from error
+        found = moments_of(source, request)
+    except OutOfRangeError as error:
+        raise error.naming(target) from error
     encoded = {
         name: tuple(known)
-        for name, known in (categories or {}).items()
+        for name, known in request.categories.items()
         if features is None or name in features
     }
     return labelled(found, (target,), encoded)
@@ -240,8 +226,8 @@ def read_categories(
     {'zone': ['1', '2']}
     """
     load("pyarrow")
-    from sparsestep.sources.arrow import open_rows
     from sparsestep.sources.one_hot import categories_of
+    from sparsestep.sources.rows import open_rows
 
     rows = open_rows(source, csv)
     require_columns([*(columns or ()), *codes], rows.names, rows.where)

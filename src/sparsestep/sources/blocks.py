@@ -1,7 +1,7 @@
 """Blocks of rows, as Arrow tables, to the moments of each fold."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,26 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import Columns, NotNumbersError, about_target
+from sparsestep.sources.checks import Columns, Request
 from sparsestep.sources.folds import FoldNumbers
-from sparsestep.sources.merging import FoldSums, Parts, RowCounts
+from sparsestep.sources.merging import Parts, RowCounts
+from sparsestep.words import in_row
 
 __all__ = [
-    "BLOCK_BYTES",
     "Block",
     "Load",
     "Pass",
     "Place",
     "block_moments",
     "block_rows",
-    "is_text",
     "loaded",
-    "pandas_fields",
-    "pandas_schema",
-    "partition_moments",
-    "read_type",
-    "require_categories",
 ]
 
 
@@ -52,7 +47,7 @@ class Place:
     rows: int
 
 
-# What gives a table that has these columns, and maybe others.
+# A function that returns a table with these columns, and maybe others.
 Load = Callable[[Sequence[str]], Any]
 
 
@@ -67,29 +62,28 @@ class Block:
 
 
 def loaded(table: Any) -> Load:
-    """What gives a table that is there already."""
+    """A function that returns a table in memory, whatever columns are asked for."""
     return lambda names: table
 
 
-def block_rows(columns: Columns, size: int = BLOCK_BYTES) -> int:
-    """Rows of a block of so many bytes."""
-    return max(size // (8 * len(columns.all)), 1)
+def block_rows(columns: int) -> int:
+    """Rows of a block of so many columns of doubles."""
+    return max(BLOCK_BYTES // (8 * columns), 1)
 
 
 class Pass:
     """The part of a pass over one run of rows that needs them in order."""
 
-    def __init__(
-        self, columns: Columns, folds: int | None, seed: int, part: int, drop_missing: bool
-    ) -> None:
-        self.columns, self.drop_missing = columns, drop_missing
-        self.numbers = None if folds is None else FoldNumbers(folds, seed, part)
+    def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
+        self.columns, self.drop_missing = columns, request.drop_missing
+        folds = request.folds
+        self.numbers = None if folds is None else FoldNumbers(folds, request.seed, part)
         self.counts = RowCounts()
 
     def block(self, load: Load, places: Sequence[Place]) -> Block:
         """The next rows, those with a missing value left out and each of the others in a fold.
 
-        Whoever sums the block loads it, unless that is needed to see what is missing.
+        The thread that sums the block loads it, unless missing values must be found before.
         """
         rows = sum(place.rows for place in places)
         self.counts.rows += rows
@@ -117,73 +111,10 @@ class Pass:
         return np.flatnonzero(~missing) if dropped else None
 
 
-def read_type(field: Any, where: str) -> Any:
-    """The type to read a column as; an error if it holds no numbers."""
-    types, kind = pa.types, field.type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        return kind
-    if types.is_decimal(kind) or types.is_null(kind):
-        return pa.float64()
-    what = f"values of type {kind}"
-    if types.is_dictionary(kind):
-        what = "categories"
-    elif is_text(kind):
-        what = "text"
-    elif types.is_temporal(kind):
-        what = "dates or times"
-    raise NotNumbersError(field.name, where, what)
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds text, or categories with texts for names."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def require_categories(field: Any, where: str) -> None:
-    """Raise unless a column holds text, or values that can be written as text."""
-    if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-        raise TypeError(
-            f"Column {field.name!r}{where} has categories, but holds values of type {field.type} "
-            "instead of text or codes."
-        )
-
-
-def pandas_schema(frame: Any, text: Collection[str] = (), as_is: Collection[str] = ()) -> Any:
-    """Types to read the columns of a pandas frame as; those of `text` and `as_is` as they are."""
-    fields = []
-    for field in pandas_fields(frame):
-        if field.name in text:
-            require_categories(field, "")
-        own = field.name in text or field.name in as_is
-        fields.append(field if own else pa.field(field.name, read_type(field, "")))
-    return pa.schema(fields)
-
-
-def pandas_fields(frame: Any) -> Any:
-    """The columns of a pandas frame, with the types that Arrow finds for them."""
-    try:
-        return pa.Schema.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException:
-        # Which column it is can be seen only by trying each; on all, that takes far longer.
-        for name in frame.columns:
-            try:
-                pa.Schema.from_pandas(frame[[name]], preserve_index=False)
-            except pa.ArrowException as error:
-                raise TypeError(
-                    f"Column {name!r} holds values that are not all numbers: {error}"
-                ) from error
-        raise
-
-
 def block_moments(
-    block: Block, columns: Columns, folds: int | None, memory: threading.local | None = None
+    block: Block, columns: Columns, count: int, memory: threading.local | None = None
 ) -> Parts:
     """Moments of each fold of a block; `memory` keeps each thread's room for the next block."""
-    count = 1 if folds is None else folds
     rows, fold_of = block.keep, block.folds
     if fold_of is not None:
         # Rows gathered fold by fold are summed without another copy. Small integers sort fastest.
@@ -259,9 +190,9 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
         bad = use & ~(np.isfinite(weight) & (weight >= 0))
         if bad.any():
             row = int(bad.argmax())
-            return ValueError(
-                f"Weight {columns.weight!r} is {weight[row]} {_row(block.places, row)}; weights "
-                "must be finite and not negative."
+            what = f"Weight {columns.weight!r} is {weight[row]}"
+            return InputError(
+                what, _row(block.places, row), "weights must be finite and not negative"
             )
         use &= weight > 0
     found: tuple[int, str, float] | None = None
@@ -273,20 +204,20 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
             found = (row, name, float(values[row]))
     if found is None:
         first, last = block.places[0], block.places[-1]
-        message = about_target(str(error), columns.target)
+        if isinstance(error, OutOfRangeError):
+            error = error.naming(columns.target)
         end = last.first + last.rows - 1
         of = f" of {first.name}" if last.name != first.name else ""
         span = f"{first.first}{of} to {end} (counted from 0)" + (last.name and f" of {last.name}")
-        return ValueError(f"In rows {span}: {message}")
+        return ValueError(f"In rows {span}: {error}")
     row, name, value = found
+    where = _row(block.places, row)
     if np.isnan(value):
-        return ValueError(
-            f"Column {columns.of_source(name)!r} has a missing value {_row(block.places, row)}; "
-            "fill it in, or leave out such rows with drop_missing."
-        )
-    return ValueError(
-        f"Column {name!r} has the value {value} {_row(block.places, row)}; replace it or remove "
-        "the row."
+        what = f"Column {columns.of_source(name)!r} has a missing value"
+        remedy = "fill it in, or leave out such rows with drop_missing"
+        return MissingValueError(what, where, remedy)
+    return InputError(
+        f"Column {name!r} has the value {value}", where, "replace it or remove the row"
     )
 
 
@@ -294,21 +225,6 @@ def _row(places: Sequence[Place], row: int) -> str:
     """How a message says where a row of a block is."""
     for place in places:
         if row < place.rows:
-            of = f" of {place.name}" if place.name else ""
-            return f"in row {place.first + row} (counted from 0){of}"
+            return in_row(place.first + row, place.name)
         row -= place.rows
     raise AssertionError("a row outside its block")
-
-
-def partition_moments(
-    tables: Any, name: str, part: int, columns: Columns, folds: int | None, seed: int, drop: bool
-) -> tuple[Parts, RowCounts]:
-    """Moments of one partition, given as tables in order, in the thread that asks for them."""
-    this = Pass(columns, folds, seed, part, drop)
-    sums = FoldSums(1 if folds is None else folds)
-    memory = threading.local()
-    for table in tables:
-        place = Place(name, this.counts.rows, table.num_rows)
-        block = this.block(loaded(table), [place])
-        sums.add(block_moments(block, columns, folds, memory))
-    return sums.result(), this.counts

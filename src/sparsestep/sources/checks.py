@@ -1,6 +1,5 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
-import os
 import re
 import warnings
 from collections import Counter
@@ -12,56 +11,40 @@ from typing import Any
 
 import numpy as np
 
-from sparsestep.words import quoted
+from sparsestep.errors import RowNamesWarning
+from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.words import quoted, sentence
 
 __all__ = [
     "Columns",
-    "DroppedRowsWarning",
-    "NotNumbersError",
-    "RowNamesWarning",
-    "about_target",
+    "Request",
     "choose",
     "comes_from",
     "folds_and_seed",
-    "left_out",
     "load",
     "require_columns",
-    "require_distinct",
-    "row_names",
-    "sentence",
     "target_names",
 ]
 
 
-class DroppedRowsWarning(UserWarning):
-    """Rows with a missing value were left out; `n_dropped` of `n_rows`.
+@dataclass(frozen=True)
+class Request:
+    """What `read_moments` is asked for."""
 
-    `n_missing` says in how many rows a value is missing in each column, the most first.
-    """
+    target: str
+    features: Sequence[str] | None
+    weight: str | None
+    folds: int | None
+    seed: int
+    progress: bool | float
+    drop_missing: bool
+    categories: Mapping[str, Sequence[str]]
+    csv: CsvFormat | None
 
-    def __init__(
-        self, message: str, n_dropped: int, n_rows: int, n_missing: Mapping[str, int]
-    ) -> None:
-        super().__init__(message)
-        self.n_dropped = n_dropped
-        self.n_rows = n_rows
-        self.n_missing = dict(n_missing)
-
-
-class RowNamesWarning(UserWarning):
-    """Columns that name or number the rows, as pandas writes its index, were left out."""
-
-
-class NotNumbersError(TypeError):
-    """The column `name`, of a place in words, holds something else than numbers."""
-
-    def __init__(
-        self, name: str, where: str, what: str, advice: str = "turn it into numbers"
-    ) -> None:
-        super().__init__(
-            f"Column {name!r}{where} holds {what}; {advice}, or choose features without it."
-        )
-        self.name, self.where, self.what, self.advice = name, where, what, advice
+    @property
+    def parts(self) -> int:
+        """How many moments come out."""
+        return 1 if self.folds is None else self.folds
 
 
 @dataclass(frozen=True)
@@ -106,15 +89,11 @@ def choose(
     if weight == target:
         raise ValueError(f"Column {target!r} cannot be both the target and the weight.")
     if features is None:
-        of_rows = row_names(names, index)
-        out = [name for name in of_rows if name not in (target, weight)]
+        out = [name for name in _row_names(names, index) if name not in (target, weight)]
         features = [name for name in names if name not in (target, weight, *out)]
         if out:
-            warnings.warn(
-                f"{left_out(out, names[0])}; features says otherwise.",
-                RowNamesWarning,
-                stacklevel=4,
-            )
+            nameless = out == [""] and names[0] == ""
+            warnings.warn(RowNamesWarning(out, nameless), stacklevel=4)
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
             raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
@@ -128,24 +107,13 @@ def choose(
     return chosen
 
 
-def row_names(names: Sequence[str], index: Collection[str] = ()) -> list[str]:
+def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
     """Columns that pandas made of its index: those it says, and others by their names."""
     return [
         name
         for j, name in enumerate(names)
         if name in index or (j == 0 and name == "") or re.fullmatch(r"__index_level_\d+__", name)
     ]
-
-
-def left_out(names: Sequence[str], first: str) -> str:
-    """The sentence for columns that `row_names` found, without its end; `first` is the first."""
-    if names == [""] and first == "":
-        return "The first column has no name and is left out"
-    several = len(names) > 1
-    return (
-        f"Column{'s' * several} {quoted(names, 5)} name{'s' * (not several)} the rows and "
-        f"{'are' if several else 'is'} left out"
-    )
 
 
 def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> None:
@@ -158,31 +126,6 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
             )
         if counts[name] > 1:
             raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
-
-
-def require_distinct(paths: Iterable[str]) -> None:
-    """Raise if a file is there twice, under whatever names; those that do not exist are ignored."""
-    seen: dict[tuple[int, int], str] = {}
-    for path in filter(os.path.exists, paths):
-        file = os.stat(path)
-        key = (file.st_dev, file.st_ino)
-        if key in seen:
-            both = f"{seen[key]} and {path} are the same file"
-            named = f"{path} is given twice" if seen[key] == path else both
-            raise ValueError(f"{named}; give it once, or its rows would count twice.")
-        seen[key] = path
-
-
-def about_target(message: str, target: str) -> str:
-    """A message of the sums, which call the target y, with its name."""
-    message = re.sub(r"^y(?= )", f"The target {target!r}", message)
-    message = message.replace("The values of y are", f"The values of the target {target!r} are")
-    return message.replace("rescale y.", "rescale it.")
-
-
-def sentence(text: str) -> str:
-    """The text as the beginning of a sentence; a path stays as it is."""
-    return "T" + text[1:] if text.startswith("the ") else text
 
 
 def _is_csv(where: str) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from sparsestep.moments.moments import Moments
 from sparsestep.sources.checks import (
     Columns,
+    Request,
     choose,
     comes_from,
     folds_and_seed,
@@ -118,35 +119,25 @@ def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any
     return X.map_blocks(_predict_array, estimator, targets, dtype=np.float64, **shape)
 
 
-def moments_of(
-    source: Any,
-    target: str,
-    *,
-    features: Sequence[str] | None,
-    weight: str | None,
-    folds: int | None,
-    seed: int,
-    progress: bool,
-    drop_missing: bool,
-) -> Moments | list[Moments]:
+def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
     """Moments of the columns of a Dask frame, as `read_moments` returns them."""
     delayed = load("dask", "dask").delayed
     if not hasattr(source, "columns"):
         raise TypeError(
             f"The source must be a Dask frame, not {type(source).__name__}, which has no columns."
         )
-    from sparsestep.sources.blocks import pandas_schema
+    from sparsestep.sources.rows import pandas_schema
 
     where = "the Dask frame"
-    columns = choose(list(source.columns), target, features, weight, where)
+    columns = choose(list(source.columns), request.target, request.features, request.weight, where)
     frame = source[list(columns.all)]
     pandas_schema(frame._meta)
     part = delayed(_frame_part)
     leaves = [
-        part(number, columns, folds, seed, drop_missing, piece)
-        for number, piece in enumerate(frame.to_delayed())
+        part(number, columns, request, piece) for number, piece in enumerate(frame.to_delayed())
     ]
-    return finish(*_computed(leaves, progress=progress), where, folds=folds)
+    computed = _computed(leaves, progress=bool(request.progress))
+    return finish(*computed, where, folds=request.folds)
 
 
 # -- what runs on the workers ----------------------------------------------------------------
@@ -166,26 +157,28 @@ def _array_part(
             return [Moments.from_data(X, y, weight)], counts
         parts = Moments.from_folds(X, y, fold_numbers(len(y), folds, seed, part), weight)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"Partition {part}: {error}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"Partition {part}: {error}") from error
     return [*parts, *[None] * (count - len(parts))], counts
 
 
 def _frame_part(
-    part: int, columns: Columns, folds: int | None, seed: int, drop_missing: bool, frame: Any
+    part: int, columns: Columns, request: Request, frame: Any
 ) -> tuple[Parts, RowCounts]:
     """Moments of one partition of a frame."""
     import pyarrow as pa
 
-    from sparsestep.sources.blocks import block_rows, pandas_schema, partition_moments
+    from sparsestep.sources.blocks import block_rows
+    from sparsestep.sources.rows import pandas_schema
+    from sparsestep.sources.summing import partition_moments
 
-    schema, size = pandas_schema(frame), block_rows(columns)
+    schema, size = pandas_schema(frame), block_rows(len(columns.all))
     # In slices, because a copy of the partition might not fit beside it.
     tables = (
         pa.Table.from_pandas(frame.iloc[start : start + size], schema, preserve_index=False)
         for start in range(0, len(frame), size)
     )
-    name = f"partition {part}"
-    return partition_moments(tables, name, part, columns, folds, seed, drop_missing)
+    return partition_moments(tables, part, columns, request)
 
 
 def _predict_array(block: Any, estimator: Any, targets: Sequence[str] | None) -> Any:

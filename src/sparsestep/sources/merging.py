@@ -5,9 +5,9 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from sparsestep.errors import DroppedRowsWarning
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import DroppedRowsWarning, sentence
-from sparsestep.words import missing_by_column, rows_left_out
+from sparsestep.words import missing_by_column, sentence
 
 __all__ = ["FoldSums", "Parts", "RowCounts", "finish", "labelled", "merge"]
 
@@ -109,12 +109,7 @@ def finish(
         )
     if counts.dropped:
         warnings.warn(
-            DroppedRowsWarning(
-                rows_left_out(counts.dropped, counts.rows, counts.missing),
-                counts.dropped,
-                counts.rows,
-                dict(counts.missing.most_common()),
-            ),
+            DroppedRowsWarning(counts.dropped, counts.rows, dict(counts.missing.most_common())),
             stacklevel=4,
         )
     # Not the folders of a path: a file of moments may travel further than it.

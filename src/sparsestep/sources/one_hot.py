@@ -8,33 +8,28 @@ Missing values of a column that has the category `MISSING` are of this category.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
-from sparsestep.sources.almost_numbers import AlmostNumbers
-from sparsestep.sources.blocks import BLOCK_BYTES
-from sparsestep.sources.checks import Columns, NotNumbersError, require_columns
-from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.words import quoted
+from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
+from sparsestep.sources.blocks import block_rows
+from sparsestep.sources.checks import Columns, require_columns
+from sparsestep.sources.csv_dialect import AlmostNumbers
+from sparsestep.sources.rows import Batches, Rows, open_rows
+from sparsestep.words import in_row, quoted
 
 __all__ = [
     "MISSING",
-    "Batches",
-    "Rows",
-    "UnknownCategoryError",
     "categories_of",
     "encoded",
+    "encoded_table",
     "indicators",
     "one_hot",
 ]
-
-# A batch, and the name and first row of where it comes from.
-Batches = Iterator[tuple[Any, str, int]]
 
 # Of more than so many categories few can have enough rows to be told from the others.
 MOST_CATEGORIES = 1000
@@ -45,43 +40,10 @@ _MOST_SHOWN = 5
 # The category of missing values, where they have one.
 MISSING = "(missing)"
 
-
-class UnknownCategoryError(ValueError):
-    """A row holds a text that is none of the categories of its column."""
-
-
-class Rows(Protocol):
-    """An open source of rows."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """All columns."""
-
-    @property
-    def index(self) -> Collection[str]:
-        """Those in which pandas wrote its index."""
-
-    @property
-    def csv(self) -> CsvFormat | None:
-        """How CSV files are read, what they show themselves included; None for all else."""
-
-    @property
-    def where(self) -> str:
-        """The source, in words."""
-
-    def select(
-        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
-    ) -> None:
-        """Choose the columns: numbers, but for those of text and those of any type."""
-
-    def text_among(self, names: Sequence[str]) -> list[str]:
-        """Those of the columns that hold text."""
-
-    def count(self) -> int | None:
-        """Number of rows, if it is known."""
-
-    def batches(self, size: int) -> Batches:
-        """All rows in order."""
+# Days with a year of four digits, first or last, and times of day.
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?"
+_DAY = r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})"
+_DATE_OR_TIME = rf"^\s*({_DAY}([T ]{_TIME})?|{_TIME})\s*$"
 
 
 def indicators(column: str, categories: Sequence[str]) -> list[str]:
@@ -116,7 +78,7 @@ def one_hot(
     return columns_after, _OneHot(rows, columns.all, known_to)
 
 
-class _OneHot:
+class _OneHot(Rows):
     """Rows with columns of text encoded."""
 
     def __init__(
@@ -130,25 +92,45 @@ class _OneHot:
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
         """Choose the columns, given by their names after the encoding."""
-        self._names = list(names)
+        self._columns = list(names)
         self._rows.select(self._source_names, text=self._categories)
 
-    def text_among(self, names: Sequence[str]) -> list[str]:
-        """None: all columns are encoded."""
-        return []
-
     def count(self) -> int | None:
-        """Number of rows, if it is known."""
         return self._rows.count()
 
     def batches(self, size: int) -> Batches:
-        """All rows in order."""
         for batch, name, first in self._rows.batches(size):
             arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
             for column, categories in self._categories.items():
                 arrays.update(encoded(arrays.pop(column), column, categories, name, first))
-            ordered = [arrays[column] for column in self._names]
-            yield pa.RecordBatch.from_arrays(ordered, names=self._names), name, first
+            ordered = [arrays[column] for column in self._columns]
+            yield pa.RecordBatch.from_arrays(ordered, names=self._columns), name, first
+
+
+def encoded_table(
+    frame: Any,
+    texts: Mapping[str, tuple[Sequence[str], Sequence[str]]],
+    features: Sequence[str],
+    kept: Collection[str],
+) -> Any:
+    """An Arrow table of a model's features, from a frame that holds texts instead of indicators.
+
+    Of the columns that the model did not keep, those that are not there are zeros.
+    """
+    rows = open_rows(frame)
+    column_of = {name: column for column, (_, own) in texts.items() for name in own}
+    there = set(rows.names)
+    used = [name for name in features if name in kept or column_of.get(name, name) in there]
+    needed = list(dict.fromkeys(column_of.get(name, name) for name in used))
+    require_columns(needed, rows.names, rows.where)
+    known = {column: list(categories) for column, (categories, _) in texts.items()}
+    one_hot = _OneHot(rows, needed, {name: known[name] for name in needed if name in known})
+    one_hot.select(used)
+    batches = [batch for batch, _, _ in one_hot.batches(block_rows(len(features)))]
+    table = pa.Table.from_batches(batches)
+    zeros = pa.nulls(table.num_rows, pa.float64()).fill_null(0.0)
+    columns = [table.column(name) if name in used else zeros for name in features]
+    return pa.table(columns, names=list(features))
 
 
 def encoded(
@@ -170,12 +152,12 @@ def encoded(
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
     if found.null_count > texts.null_count and not unknown_as_missing:
         row = pc.index(pc.and_(pc.is_null(found), pc.is_valid(texts)), True).as_py()
-        of = f" of {name}" if name else ""
         few = len(categories) <= _MOST_SHOWN
         shown = f" ({quoted(categories, _MOST_SHOWN)})" if few else ""
+        none = f"which is none of its {len(categories)} categories{shown}"
         raise UnknownCategoryError(
-            f"Column {column!r} holds {texts[row].as_py()!r} in row {first + row} (counted from 0)"
-            f"{of}, which is none of its {len(categories)} categories{shown}."
+            f"Column {column!r} holds {texts[row].as_py()!r}",
+            f"{in_row(first + row, name)}, {none}",
         )
     names = indicators(column, categories)
     codes = range(len(categories) - len(names), len(categories))
@@ -190,10 +172,10 @@ def _texts(values: Any, column: str, name: str, first: int) -> Any:
     texts = values.cast(pa.string())
     row = pc.index(texts, MISSING).as_py()
     if row >= 0:
-        of = f" of {name}" if name else ""
-        raise ValueError(
-            f"Column {column!r} holds the text {MISSING!r} in row {first + row} (counted from 0)"
-            f"{of}, which is the name of the category of missing values; rename that text."
+        raise InputError(
+            f"Column {column!r} holds the text {MISSING!r}",
+            f"{in_row(first + row, name)}, which is the name of the category of missing values",
+            "rename that text",
         )
     return texts
 
@@ -210,7 +192,7 @@ def categories_of(
     numbers = {name: AlmostNumbers(rows.csv) for name in text}
     without = dict.fromkeys(chosen, 0)
     rows.select(chosen, text=found)
-    for batch, place, first in rows.batches(max(BLOCK_BYTES // (64 * len(chosen)), 1)):
+    for batch, place, first in rows.batches(block_rows(8 * len(chosen))):
         for name, known in found.items():
             texts = _texts(batch.column(name), name, place, first)
             counts = pc.value_counts(texts.drop_null())
@@ -239,28 +221,20 @@ def _check(name: str, known: Counter[str], where: str, numbers: AlmostNumbers | 
     if numbers is not None:
         numbers.check(name, where)
         if _are_dates(list(known)):
-            raise NotNumbersError(name, f" of {where}", "dates or times")
+            raise NotNumbersError(name, where, "dates or times")
     once = sum(count == 1 for count in known.values())
     if 2 * once > known.total():
         raise NotNumbersError(
             name,
-            f" of {where}",
+            where,
             "texts most of which occur only once, as names of rows do",
             "put them into groups",
         )
 
 
 def _are_dates(texts: Sequence[str]) -> bool:
-    """Whether a CSV file of these texts is one of dates or times, by the types Arrow finds."""
-    lines = pa.BufferOutputStream()
-    pa.csv.write_csv(pa.table({"text": texts}), lines)
-    file = lines.getvalue()
-    read = pa.csv.read_csv(
-        pa.BufferReader(file),
-        read_options=pa.csv.ReadOptions(block_size=file.size),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-    )
-    return bool(pa.types.is_temporal(read.schema.field(0).type))
+    """Whether all texts are dates or times."""
+    return bool(pc.all(pc.match_substring_regex(pa.array(texts), _DATE_OR_TIME)).as_py())
 
 
 def _ordered(counts: Counter[str]) -> list[str]:

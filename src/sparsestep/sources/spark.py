@@ -5,44 +5,34 @@ round after round, so that the driver's share does not grow with their number.
 """
 
 import pickle
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sparsestep.errors import NotNumbersError
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import Columns, choose, load
+from sparsestep.sources.checks import Columns, Request, choose, load
 from sparsestep.sources.merging import FoldSums, RowCounts, finish
 
 __all__ = ["moments_of"]
 
 # One row for each fold of each partition: a single value holds at most 2 GB, and so m up to 16,000.
-# A partition's counts, or the reason why it has no moments, come in a row of their own.
-SCHEMA = (
-    "part int, fold int, moments binary, rows bigint, dropped bigint, missing map<string,bigint>, "
-    "error string"
-)
+# A partition's counts, or the error by which it has no moments, come in a row of no fold, -1.
+# Values are pickled, as Spark moves all else between its own processes.
+SCHEMA = "part int, fold int, value binary"
 # The driver takes the moments of all partitions if they are no more than this, and an executor
 # merges so much in one call.
 GROUP_BYTES = 256 << 20
 
+Value = Moments | RowCounts | ValueError
 
-def moments_of(
-    source: Any,
-    target: str,
-    *,
-    features: Sequence[str] | None,
-    weight: str | None,
-    folds: int | None,
-    seed: int,
-    progress: bool,
-    drop_missing: bool,
-) -> Moments | list[Moments]:
+
+def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
     """Moments of the columns of a Spark frame, as `read_moments` returns them."""
     if not hasattr(source, "mapInArrow"):
         raise TypeError(f"The source must be a Spark frame, not {type(source).__name__}.")
     functions = load("pyspark.sql.functions", "spark")
     where = "the Spark frame"
-    columns = choose(source.columns, target, features, weight, where)
+    columns = choose(source.columns, request.target, request.features, request.weight, where)
     for name in columns.all:
         _require_numbers(name, source.schema[name].dataType.simpleString())
     # Spark takes a dot in a name for a field of a structure, so names stay here. A type for all
@@ -51,23 +41,22 @@ def moments_of(
     frame = source.select(
         *(functions.col(name).cast("double").alias(f"c{i}") for i, name in enumerate(quoted))
     )
-    run = _partition_function(columns, folds, seed, drop_missing)
-    sums = FoldSums(1 if folds is None else folds)
-    counts = RowCounts()
-    rows = frame.mapInArrow(run, SCHEMA)
+    rows = frame.mapInArrow(_partition_function(columns, request), SCHEMA)
     partitions, size = frame.rdd.getNumPartitions(), 8 * len(columns.features) ** 2
-    if partitions * (folds or 1) * size > GROUP_BYTES:
+    if partitions * request.parts * size > GROUP_BYTES:
         rows = _merged(rows, partitions, max(GROUP_BYTES // size, 2), functions)
+    sums, counts = FoldSums(request.parts), RowCounts()
     for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
-        if row.error is not None:
-            raise ValueError(row.error)
-        if row.moments is None:
-            counts.add(_counts(row))
+        value: Value = pickle.loads(row.value)
+        if isinstance(value, ValueError):
+            raise value
+        if isinstance(value, RowCounts):
+            counts.add(value)
         else:
-            parts: list[Moments | None] = [None] * (1 if folds is None else folds)
-            parts[row.fold] = pickle.loads(row.moments)
+            parts: list[Moments | None] = [None] * request.parts
+            parts[row.fold] = value
             sums.add(parts)
-    return finish(sums.result(), counts, where, folds=folds)
+    return finish(sums.result(), counts, where, folds=request.folds)
 
 
 def _require_numbers(name: str, kind: str) -> None:
@@ -75,14 +64,11 @@ def _require_numbers(name: str, kind: str) -> None:
     numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
     if kind not in numbers and not kind.startswith("decimal"):
         what = {"string": "text", "date": "dates or times", "timestamp": "dates or times"}
-        raise TypeError(
-            f"Column {name!r} of the Spark frame holds {what.get(kind, f'values of type {kind}')}; "
-            "turn it into numbers, or choose features without it."
-        )
+        raise NotNumbersError(name, "the Spark frame", what.get(kind, f"values of type {kind}"))
 
 
 def _partition_function(
-    columns: Columns, folds: int | None, seed: int, drop_missing: bool
+    columns: Columns, request: Request
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that runs on the executors, once for each partition."""
 
@@ -90,54 +76,35 @@ def _partition_function(
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from sparsestep.sources.blocks import partition_moments
+        from sparsestep.sources.summing import partition_moments
 
         context = TaskContext.get()
         assert context is not None
         part = context.partitionId()
-
-        def row(**values: Any) -> Any:
-            return pa.RecordBatch.from_pylist([_filled(part, **values)], schema=_arrow_schema())
-
         tables = (pa.Table.from_arrays(batch.columns, names=columns.all) for batch in batches)
-        name = f"partition {part}"
         try:
-            parts, counts = partition_moments(
-                tables, name, part, columns, folds, seed, drop_missing
-            )
+            parts, counts = partition_moments(tables, part, columns, request)
         except ValueError as error:
             # Raised here it would reach the user inside the stack of the executor.
-            yield row(error=str(error))
+            yield _row(part, -1, error)
             return
-        # Pickled, as Spark moves all else between its own processes.
-        yield row(rows=counts.rows, dropped=counts.dropped, missing=list(counts.missing.items()))
+        yield _row(part, -1, counts)
         for fold, moments in enumerate(parts):
             if moments is not None:
-                yield row(fold=fold, moments=pickle.dumps(moments))
+                yield _row(part, fold, moments)
 
     return run
 
 
-def _filled(part: int, **values: Any) -> dict[str, Any]:
-    """A row of `SCHEMA`; without a fold it tells of the partition itself."""
-    return {"part": part, "fold": -1, **values}
-
-
-def _arrow_schema() -> Any:
-    """`SCHEMA` in Arrow's terms."""
+def _row(part: int, fold: int, value: Value) -> Any:
+    """A row of `SCHEMA`."""
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            ("part", pa.int32()),
-            ("fold", pa.int32()),
-            ("moments", pa.binary()),
-            ("rows", pa.int64()),
-            ("dropped", pa.int64()),
-            ("missing", pa.map_(pa.string(), pa.int64())),
-            ("error", pa.string()),
-        ]
-    )
+    names = ["part", "fold", "value"]
+    types = (pa.int32(), pa.int32(), pa.binary())
+    values = (part, fold, pickle.dumps(value))
+    columns = [pa.array([each], kind) for each, kind in zip(values, types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _merged(rows: Any, partitions: int, width: int, functions: Any) -> Any:
@@ -155,25 +122,18 @@ def _merge_group(table: Any) -> Any:
     import pyarrow as pa
 
     rows = sorted(table.to_pylist(), key=lambda row: int(row["part"]))
-    group, fold = rows[0]["group"], rows[0]["fold"]
-    errors = [row["error"] for row in rows if row["error"] is not None]
-    if errors:
-        merged = _filled(group, error=errors[0])
-    elif fold >= 0:
-        moments = Moments.merge(pickle.loads(row["moments"]) for row in rows)
-        merged = _filled(group, fold=fold, moments=pickle.dumps(moments))
-    else:
-        counts = RowCounts()
-        for row in rows:
-            counts.add(_counts(row))
-        merged = _filled(group, **vars(counts))
-        merged["missing"] = list(counts.missing.items())
-    return pa.Table.from_pylist([merged], schema=_arrow_schema())
+    values = [pickle.loads(row["value"]) for row in rows]
+    merged = _row(rows[0]["group"], rows[0]["fold"], _merged_value(values))
+    return pa.Table.from_batches([merged])
 
 
-def _counts(row: Any) -> RowCounts:
-    """What a row tells of its partition."""
+def _merged_value(values: Sequence[Value]) -> Value:
+    """The moments of all partitions, or their counts; the first error if there is one."""
     counts = RowCounts()
-    counts.rows, counts.dropped = row["rows"], row["dropped"]
-    counts.missing.update(Counter(dict(row["missing"])))
-    return counts
+    for value in values:
+        if isinstance(value, ValueError):
+            return value
+        if isinstance(value, RowCounts):
+            counts.add(value)
+    moments = [value for value in values if isinstance(value, Moments)]
+    return Moments.merge(moments) if moments else counts

@@ -1,0 +1,218 @@
+"""What can be wrong with the input, as exceptions and warnings with fields.
+
+An error says what is wrong, where, and what to do, and has a field for each. A layer whose users
+say it in other words (the command line: by an option) makes its own sentence from the fields; no
+layer takes the sentence of another apart.
+
+All arguments of a constructor are the exception's `args`: the exceptions can be pickled, as Dask
+and Spark do on their way from the workers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from sparsestep.words import lost_digits, quoted, rows_left_out, sentence
+
+__all__ = [
+    "DroppedRowsWarning",
+    "FarRowsWarning",
+    "InputError",
+    "LostDigitsWarning",
+    "MissingValueError",
+    "ModelFileError",
+    "ModelSizeError",
+    "MomentsFileError",
+    "NotNumbersError",
+    "OutOfRangeError",
+    "RowNamesWarning",
+    "UnknownCategoryError",
+]
+
+Kind = Literal["text", "categories", "dates or times"]
+
+
+class InputError(ValueError):
+    """The input cannot be used: `what` is wrong, `where`, and the `remedy`.
+
+    Where no other layer words it anew, `what` may be the whole sentence.
+    """
+
+    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where, remedy)
+        self.what, self.where, self.remedy = what, where, remedy
+
+    def __str__(self) -> str:
+        place = f" {self.where}" if self.where else ""
+        advice = f"; {self.remedy}" if self.remedy else ""
+        whole = f"{self.what}{place}{advice}"
+        return whole if whole.endswith((".", "?")) else f"{whole}."
+
+    def advising(self, remedy: str) -> "InputError":
+        """The same with another remedy."""
+        return type(self)(self.what, self.where, remedy)
+
+
+class MissingValueError(InputError):
+    """A value of a row is missing, and the row cannot be used without it."""
+
+
+class UnknownCategoryError(InputError):
+    """A row holds a text that is none of the categories of its column."""
+
+
+class NotNumbersError(TypeError):
+    """A column holds something else than numbers.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    where : str
+        What it is a column of; empty if there is only one table.
+    what : str
+        What the column holds; one of `Kind` where that is known.
+    advice : str
+        What to do about it; empty if nothing but the decimal mark would help.
+    decimal : bool
+        Whether it would help to give the decimal mark of the file.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        where: str,
+        what: str | Kind,
+        advice: str = "turn it into numbers",
+        decimal: bool = False,
+    ) -> None:
+        super().__init__(name, where, what, advice, decimal)
+        self.name, self.where, self.what = name, where, what
+        self.advice, self.decimal = advice, decimal
+
+    def sentence(self, *remedies: str, column: str = "Column") -> str:
+        """What is wrong and where, with these remedies."""
+        of = f" of {self.where}" if self.where else ""
+        advice = ", or ".join(each for each in remedies if each)
+        return f"{column} {self.name!r}{of} holds {self.what}; {advice}."
+
+    def __str__(self) -> str:
+        mark = "give the decimal mark" if self.decimal else ""
+        return self.sentence(mark, self.advice, "choose features without it")
+
+
+class OutOfRangeError(ValueError):
+    """Squares of the values of a column are too large or too small for a double.
+
+    `problem` is a sentence with ``{name}`` for the column, `is_target` whether that is the target.
+    """
+
+    def __init__(self, problem: str, name: str, is_target: bool = False) -> None:
+        super().__init__(problem, name, is_target)
+        self.problem, self.name, self.is_target = problem, name, is_target
+
+    def naming(self, target: str) -> "OutOfRangeError":
+        """The same of a target with a name."""
+        name = f"the target {target!r}" if self.is_target else self.name
+        return OutOfRangeError(self.problem, name, self.is_target)
+
+    def __str__(self) -> str:
+        return f"{sentence(self.problem.format(name=self.name))}; rescale it."
+
+
+class ModelSizeError(ValueError):
+    """No model has exactly `size` variables.
+
+    The `problem` follows the size in a sentence; `nearest` is the size of the nearest model, None
+    if there are not so many columns.
+    """
+
+    def __init__(self, size: int, problem: str, nearest: int | None = None) -> None:
+        super().__init__(size, problem, nearest)
+        self.size, self.problem, self.nearest = size, problem, nearest
+
+    def sentence(self, parameter: str, sign: str = "=") -> str:
+        """What is wrong with the parameter that gives the size."""
+        given = f"{parameter}{sign}{self.size}"
+        if self.nearest is None:
+            return f"{given} {self.problem}; lower it."
+        return f"No model of exactly {given} {self.problem}: change {parameter}."
+
+    def __str__(self) -> str:
+        return self.sentence("n_nonzero")
+
+
+class MomentsFileError(ValueError):
+    """A file is not a moments file that this version can read."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file that this version can read."""
+
+
+class LostDigitsWarning(UserWarning):
+    """Columns that are nearly collinear have cost digits of the coefficients.
+
+    Attributes
+    ----------
+    condition_number : float
+        That of the standardized columns kept.
+    digits : int
+        About how many digits of the coefficients are right.
+    """
+
+    def __init__(self, condition_number: float, error: float, advice: str) -> None:
+        super().__init__(condition_number, error, advice)
+        self.condition_number, self.advice = condition_number, advice
+        self.digits = max(int(-math.log10(max(error, 2.0**-52))), 0)
+
+    def __str__(self) -> str:
+        return lost_digits(self.condition_number, self.digits, self.advice)
+
+
+class FarRowsWarning(UserWarning):
+    """Rows to predict lie far outside those that a model was fitted to; `n_rows` of them."""
+
+    def __init__(self, message: str, n_rows: int) -> None:
+        super().__init__(message, n_rows)
+        self.n_rows = n_rows
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DroppedRowsWarning(UserWarning):
+    """Rows with a missing value were left out; `n_dropped` of `n_rows`.
+
+    `n_missing` says in how many rows a value is missing in each column, the most first.
+    """
+
+    def __init__(self, n_dropped: int, n_rows: int, n_missing: Mapping[str, int]) -> None:
+        super().__init__(n_dropped, n_rows, n_missing)
+        self.n_dropped, self.n_rows, self.n_missing = n_dropped, n_rows, dict(n_missing)
+
+    def __str__(self) -> str:
+        return rows_left_out(self.n_dropped, self.n_rows, self.n_missing)
+
+
+class RowNamesWarning(UserWarning):
+    """Columns that name or number the rows, as pandas writes its index, were left out.
+
+    `columns` are their names; `nameless` says that it is the first column, which has none.
+    """
+
+    def __init__(self, columns: Sequence[str], nameless: bool = False) -> None:
+        super().__init__(columns, nameless)
+        self.columns, self.nameless = list(columns), nameless
+
+    @property
+    def what(self) -> str:
+        """What was left out, as the beginning of a sentence."""
+        if self.nameless:
+            return "The first column has no name and is left out"
+        if len(self.columns) == 1:
+            return f"Column {self.columns[0]!r} names the rows and is left out"
+        return f"Columns {quoted(self.columns, 5)} name the rows and are left out"
+
+    def __str__(self) -> str:
+        return f"{self.what}; features says otherwise."

@@ -1,0 +1,231 @@
+"""How CSV files are written, as their first rows show it; and texts that are almost numbers.
+
+The separator shows in the first lines, the decimal mark in columns that are text to a reader who
+knows only the point. A column of text most of whose values are numbers is a mistake in the file: a
+`?`, a unit, a decimal comma.
+"""
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.dataset as ds
+
+from sparsestep.errors import NotNumbersError
+from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
+from sparsestep.sources.files import unreadable
+from sparsestep.words import in_row
+
+__all__ = ["AlmostNumbers", "Dialect"]
+
+# Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
+# bytes for the types of the columns.
+HEAD_BYTES, HEAD_LINES = 1 << 20, 20
+
+_EXPONENT = r"([eE][+-]?\d+)?\s*$"
+_NUMBER = rf"^\s*[+-]?(\d+\.?\d*|\.\d+){_EXPONENT}"
+_WITH_COMMA = rf"^\s*[+-]?\d*,\d+{_EXPONENT}"
+_WITHOUT_POINT = rf"^\s*[+-]?(\d+,?\d*|,\d+){_EXPONENT}"
+# No group of thousands begins with a zero.
+_THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
+
+
+class Dialect:
+    """How CSV files are written: as `csv` says, and for the rest as they show themselves."""
+
+    def __init__(
+        self, files: Sequence[str], system: Any, csv: CsvFormat, pool: ThreadPoolExecutor
+    ) -> None:
+        self._files, self._system, self.csv = files, system, csv
+        self._empty_lines = False
+        marks = list(pool.map(self._separator, files))
+        if csv.separator is None:
+            self.csv = replace(csv, separator=_common(files, marks))
+        self.schemas = list(pool.map(self._schema, files))
+        self._find_empty_lines(pool)
+        self._find_decimal(pool)
+
+    def arrow(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+        """The same in pyarrow's terms; raw texts are never missing."""
+        return ds.CsvFileFormat(
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self.csv.separator,
+                # Without this, a line that ends within quotes must not be at the end of a block.
+                newlines_in_values=True,
+                ignore_empty_lines=not self._empty_lines,
+            ),
+            # An empty field is a missing value, whatever the type of its column.
+            convert_options=pa.csv.ConvertOptions(
+                column_types=types,
+                strings_can_be_null=not raw,
+                decimal_point=self.csv.decimal or ".",
+            ),
+            read_options=pa.csv.ReadOptions(encoding=self.csv.encoding),
+        )
+
+    def other_encoding(self, path: str, such_as: str = "cp1252") -> ValueError:
+        """The error for a file whose bytes are no text in its encoding."""
+        return ValueError(
+            f"{path} is not in {self.csv.encoding}; give its encoding, such as {such_as}."
+        )
+
+    def check_almost_numbers(self, name: str, path: str) -> None:
+        """Name the value by which a column is text, if most of them are numbers.
+
+        It is in the first batch, from which pyarrow takes the types of the columns.
+        """
+        texts = self._first_texts(path, name)
+        numbers = AlmostNumbers(self.csv)
+        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
+        numbers.check(name, path)
+
+    def _separator(self, path: str) -> str | None:
+        """The separator that the beginning of a file shows."""
+        try:
+            with self._system.open_input_stream(path) as file:
+                head = file.read(HEAD_BYTES)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(path, error) from error
+        if is_wide(head, self.csv.encoding):
+            raise self.other_encoding(path, "utf-16")
+        lines = head.decode(self.csv.encoding, errors="replace").splitlines(keepends=True)
+        # The last line may be cut off.
+        return separator_in("".join(lines[: min(HEAD_LINES, max(len(lines) - 1, 1))]))
+
+    def _schema(self, path: str) -> Any:
+        """The columns of a file, with the types that its first rows show."""
+        try:
+            schema = self.arrow().inspect(path, self._system)
+            # Names are decoded when they are asked for.
+            len(schema.names)
+            return schema
+        except UnicodeError as error:
+            raise self.other_encoding(path) from error
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(path, error) from error
+
+    def _find_empty_lines(self, pool: ThreadPoolExecutor) -> None:
+        """Take empty lines for rows with a missing value, where there is a single column."""
+        if any(len(schema) != 1 for schema in self.schemas):
+            return
+        self._empty_lines = True
+        schemas = list(pool.map(self._schema, self._files))
+        # An empty line before the name would be the name.
+        if all(a.names == b.names for a, b in zip(schemas, self.schemas, strict=True)):
+            self.schemas = schemas
+        else:
+            self._empty_lines = False
+
+    def _find_decimal(self, pool: ThreadPoolExecutor) -> None:
+        """Read decimal commas, unless told otherwise, if columns of text become numbers by that."""
+        text = self._columns_of_text(self.schemas)
+        if self.csv.decimal is not None or self.csv.separator == "," or not text:
+            return
+        given = self.csv
+        self.csv = replace(given, decimal=",")
+        schemas = list(pool.map(self._schema, self._files))
+        still = self._columns_of_text(schemas)
+        # A column that is text only by the comma holds numbers with a point.
+        if still < text and any(
+            _show_decimal_commas(self._first_texts(path, name)) for path, name in text - still
+        ):
+            self.schemas = schemas
+        else:
+            self.csv = given
+
+    def _columns_of_text(self, schemas: Sequence[Any]) -> set[tuple[str, str]]:
+        """Files and names of their columns of text."""
+        return {
+            (path, field.name)
+            for path, schema in zip(self._files, schemas, strict=True)
+            for field in schema
+            if pa.types.is_string(field.type)
+        }
+
+    def _first_texts(self, path: str, name: str) -> Any:
+        """A column of the first batch of a file, as text."""
+        form = self.arrow({name: pa.string()})
+        alone = ds.dataset([path], format=form, filesystem=self._system)
+        # A row takes a byte at least, so that no batch is cut in two.
+        batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
+        return batch.column(0)
+
+
+def _common(files: Sequence[str], marks: Sequence[str | None]) -> str:
+    """The separator that all files show which show one; the comma if none does."""
+    shown: dict[str, str] = {}
+    for path, mark in zip(files, marks, strict=True):
+        if mark is not None:
+            shown.setdefault(mark, path)
+    if len(shown) > 1:
+        (one, first), (other, second) = list(shown.items())[:2]
+        raise ValueError(
+            f"{first} seems to be separated by {one!r} and {second} by {other!r}; give the "
+            "separator, or read them apart."
+        )
+    return next(iter(shown), ",")
+
+
+def _show_decimal_commas(texts: Any) -> bool:
+    """Whether a comma in one of the texts can only be a decimal mark."""
+    comma = pc.match_substring_regex(texts, _WITH_COMMA)
+    return bool(pc.any(pc.and_not(comma, pc.match_substring_regex(texts, _THOUSANDS))).as_py())
+
+
+class AlmostNumbers:
+    """Counts the numbers among texts, batch by batch, and finds the first that is none.
+
+    `csv` says how the texts were read, if they are those of a CSV file.
+    """
+
+    def __init__(self, csv: CsvFormat | None = None) -> None:
+        self._csv = csv
+        self._number = _WITHOUT_POINT if csv is not None and csv.decimal == "," else _NUMBER
+        self._values = self._numbers = 0
+        self._decimal_commas = False
+        self._first: tuple[str, int, str] | None = None
+
+    def add(self, texts: Any, counts: Any, name: str, first: int) -> None:
+        """Count the texts of a batch, which begins at a row of something with a name.
+
+        Their `pyarrow.compute.value_counts` spare looking at the same text many times.
+        """
+        values, times = counts.field("values"), counts.field("counts")
+        number = pc.match_substring_regex(values, self._number)
+        almost = number
+        for form in (_NUMBER, _WITH_COMMA, _THOUSANDS):
+            almost = pc.or_(almost, pc.match_substring_regex(values, form))
+        self._values += pc.sum(times).as_py() or 0
+        self._numbers += pc.sum(times.filter(almost)).as_py() or 0
+        self._decimal_commas = self._decimal_commas or _show_decimal_commas(values)
+        if self._first is None and number.false_count:
+            row = pc.index(pc.match_substring_regex(texts, self._number), False).as_py()
+            self._first = (texts[row].as_py(), first + row, name)
+
+    def check(self, column: str, where: str) -> None:
+        """Raise if most values are numbers, but not all."""
+        if self._first is None or 2 * self._numbers <= self._values:
+            return
+        text, row, name = self._first
+        what, advice, decimal = f"{text!r} {in_row(row, '')}", "correct it", False
+        thousands = re.match(_THOUSANDS, text)
+        comma = re.match(_WITH_COMMA, text) and (self._decimal_commas or not thousands)
+        if comma or re.match(_NUMBER, text):
+            what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
+            if self._csv is not None:
+                advice, decimal = "", True
+        elif thousands:
+            what += ", which looks like a number with separators of thousands"
+            advice = "write such numbers without them"
+            csv = self._csv
+            if csv is not None and csv.decimal is None and csv.separator != ",":
+                what += ", or with a decimal comma"
+                advice, decimal = "write numbers without separators of thousands", True
+        else:
+            what += f", while {self._numbers} of the {self._values} values read are numbers"
+        raise NotNumbersError(column, name or where, what, advice, decimal)
