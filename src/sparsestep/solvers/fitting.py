@@ -129,7 +129,9 @@ def _fit_thin(
 ) -> Fits:
     """The models of moments with fewer rows than columns."""
     units = units_of(moments, settings)
-    equations = _row_equations(units, moments, alphas, settings)
+    # A working set has no copies: those of a selected column explain nothing beside it.
+    literal = settings.solver == "reference" or settings.polish is not None or np.any(alphas == 0)
+    equations = _row_equations(units, moments, alphas, settings, without_copies=bool(literal))
     if settings.solver == "reference":
         coefs = _literally(equations, settings)
         n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
@@ -203,14 +205,21 @@ def _equations(
 
 
 def _row_equations(
-    units: Units, moments: Moments, alphas: Array, settings: Settings
+    units: Units,
+    moments: Moments,
+    alphas: Array,
+    settings: Settings,
+    *,
+    without_copies: bool = True,
 ) -> RowEquations:
     """The same for thin moments."""
     equations = units.row_equations(moments, alphas)
     factor = penalty_factors(settings, moments.n_features)
-    rank = np.empty(len(factor), dtype=np.intp)
-    rank[np.argsort(factor, kind="stable")] = np.arange(len(factor))
-    out = np.isinf(factor) | copies_among_rows(equations.A, rank)
+    out = np.isinf(factor)
+    if without_copies:
+        rank = np.empty(len(factor), dtype=np.intp)
+        rank[np.argsort(factor, kind="stable")] = np.arange(len(factor))
+        out |= copies_among_rows(equations.A, rank)
     free = np.flatnonzero((factor == 0) & ~out)
     A_free = equations.A[:, free]
     out[free] = spanned_by_earlier(A_free.T @ A_free, negligible(len(factor)))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import NormalEquations, RowEquations
-from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.reference_rows import ridge_rows, sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
@@ -38,6 +38,9 @@ _SHARE = 0.75
 _JOIN = 10
 # Columns of unit length of which the selected ones leave less than this are spanned by them.
 _COLLINEAR = 1e-10
+# Below this eigenvalue, of columns of unit length, their Gram matrix has lost many digits, and the
+# loop takes one more step from the rows.
+_NEAR_SINGULAR = 1e-6
 # Sums of squares below this share of the target's own are rounding.
 _ROUNDING = 1e-14
 # Columns whose gains differ by no more than this share are equal, and the first is taken.
@@ -146,11 +149,18 @@ class WorkingSets:
         which = self.sets[some[0]]
         if not len(which):
             return
-        A = self.A[:, which]
+        A, factor, schedule = self.A[:, which], self.factor[which], self.schedule
         equations = NormalEquations(A.T @ A, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
-        found, steps = solve_all([equations], self.schedule, self.factor[which])
-        coefs[some[:, np.newaxis], which] = found[0][0]
+        found, steps = solve_all([equations], schedule, factor)
         self.steps = max(self.steps, steps)
+        unit = A / self.length[which]
+        if len(which) <= len(A) and np.linalg.eigvalsh(unit.T @ unit)[0] < _NEAR_SINGULAR:
+            gamma = schedule.gammas()[-1]
+            for b, alpha in zip(found[0][0], alphas[some], strict=True):
+                d = alpha * factor * (gamma / (b * b + gamma * gamma)) ** 2
+                b[:] = ridge_rows(A, d, self.y)
+                b[(np.abs(b) < schedule.epsilon) & (factor > 0)] = 0.0
+        coefs[some[:, np.newaxis], which] = found[0][0]
 
     def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> dict[int, Index]:
         """For each problem the columns outside its set that its loop would let in."""
@@ -197,7 +207,8 @@ class _Forward:
         self.problem = problem
         self.y = problem.y / problem.size
         self.inverse = np.where(problem.may, 1.0 / np.where(problem.may, problem.length, 1.0), 0.0)
-        self.factor = np.where(problem.factor > 0, problem.factor, 1.0)
+        priced = np.isfinite(problem.factor) & (problem.factor > 0)
+        self.factor = np.where(priced, problem.factor, 1.0)
         self.r = (self.y @ problem.A) * self.inverse
         self.c = problem.may.astype(np.float64)
         self.basis = np.empty((len(self.y), len(self.y)))
