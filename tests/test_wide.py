@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from designs import design
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.estimators.fitted import ManyVariablesWarning
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.equations import RowEquations, copies_among_rows
 from sparsestep.solvers.polish import RowGram, polish_path
@@ -272,6 +273,113 @@ def test_copies_are_found_whatever_their_sign_size_and_place():
     assert_array_equal(np.flatnonzero(copies_among_rows(A, rank)), [4, 9, 17])
 
 
+# --- what holds whatever the data -----------------------------------------------------------------
+
+problems = st.builds(
+    wide_problem,
+    kind=st.sampled_from(WIDE_KINDS),
+    n=st.integers(5, 40),
+    m=st.integers(45, 200),
+    seed=st.integers(0, 10**6),
+)
+shares_of_the_largest_drop = st.lists(st.floats(-2.5, 0.5), min_size=1, max_size=4)
+
+
+@given(problem=problems, shares=shares_of_the_largest_drop, factors=st.booleans())
+@settings(max_examples=60)
+def test_no_column_outside_the_set_would_enter(problem, shares, factors):
+    """Unless the loop on the set has refused one that would lower the residuals by as much."""
+    A, y = problem
+    alphas = largest_drop(A, y) * 10.0 ** np.array(shares)
+    rng = np.random.default_rng(len(y))
+    factor = rng.choice([0.5, 1.0, 3.0], A.shape[1]) if factors else np.ones(A.shape[1])
+    length = np.linalg.norm(A, axis=0)
+    for alpha, b, which in zip(alphas, *solve(A, y, alphas, factor=factor), strict=True):
+        used = np.flatnonzero(length > 0)
+        drop = np.zeros(A.shape[1])
+        drop[used] = ((y - A @ b) @ A[:, used] / length[used]) ** 2 / factor[used]
+        inside = np.isin(np.arange(A.shape[1]), which)
+        assert not np.any(b[~inside])
+        refused = drop[inside & (b == 0)].max(initial=0.0)
+        most = max(Schedule().price() * alpha, refused) * (1 + 1e-6)
+        assert np.all(drop[~inside] <= most + 1e-9 * (y @ y))
+
+
+@given(problem=problems, shares=shares_of_the_largest_drop, seed=st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_the_order_of_columns_and_other_alphas_do_not_matter(problem, shares, seed):
+    A, y = problem
+    alphas = largest_drop(A, y) * 10.0 ** np.array(shares)
+    found, sets = solve(A, y, alphas)
+    order = np.random.default_rng(seed).permutation(A.shape[1])
+    permuted, _ = solve(A[:, order], y, alphas)
+    for k, alpha in enumerate(alphas):
+        alone, _ = solve(A, y, [alpha])
+        assert_allclose(alone[0], found[k], rtol=1e-7, atol=1e-9)
+        if np.array_equal(np.sort(permuted[k]), np.sort(found[k][order])):
+            continue
+        if not np.allclose(permuted[k], found[k][order], rtol=1e-6, atol=1e-8):
+            # Unless the last digits decide.
+            assert compare_rows(A, y, [alpha], ([found[k]], [sets[k]])) or _tied(A, y, found[k])
+
+
+def _tied(A, y, b):
+    """Whether columns have equal drops but for rounding, along the way to these coefficients."""
+    r = y - A @ b
+    for residual in (y, r):
+        drop = np.sort((residual @ A) ** 2 / np.maximum(np.sum(A**2, axis=0), 1e-300))[::-1]
+        if np.any(np.diff(drop[:20]) > -1e-7 * drop[0]):
+            return True
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::sparsestep.estimators.fitted.ManyVariablesWarning")
+@given(problem=problems, share=st.floats(-2.0, 0.0), seed=st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_weights_are_copies(problem, share, seed):
+    A, y = problem
+    weight = np.random.default_rng(seed).integers(0, 3, len(y))
+    if np.count_nonzero(weight) < 4 or np.ptp(y[weight > 0]) == 0 or weight.sum() >= A.shape[1]:
+        return
+    alpha = 10.0**share * largest_drop(A, y)
+    weighted = SparseStep(alpha).fit(A, y, weight)
+    repeated = SparseStep(alpha).fit(np.repeat(A, weight, axis=0), np.repeat(y, weight))
+    assert_array_equal(weighted.coef_ != 0, repeated.coef_ != 0)
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"t_max": 5}, {"gamma_step": 1.1}, {"t_max": 1}])
+def test_the_price_is_where_the_loop_on_one_column_turns(settings):
+    cutoff = np.sqrt(Schedule(**settings).price())
+    for share, kept in ((0.995, False), (1.005, True)):
+        b = sparsestep_reference(np.eye(1), np.array([share * cutoff]), 1.0, **settings)
+        assert bool(b[0]) is kept
+
+
+def test_a_noisy_target_gets_no_model_of_noise():
+    """As residuals go to zero, criteria would keep as many variables as there are rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 1000))
+    y = X[:, :3] @ [2.0, -2.0, 2.0] + rng.standard_normal(50)
+    most = supported_size(50, 1000)
+    for criterion in ("aic", "bic", "ebic", "gic"):
+        for polish in (None, "swap"):
+            model = SparseStepIC(criterion, polish=polish).fit(X, y)
+            assert np.count_nonzero(model.coef_) <= most
+            given_alphas = SparseStepIC(criterion, alphas=[1e3, 1e2, 10.0, 1.0, 0.1], polish=polish)
+            assert np.count_nonzero(given_alphas.fit(X, y).coef_) <= most
+
+
+def test_more_variables_than_the_rows_support_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 1000))
+    y = rng.standard_normal(50)
+    with pytest.warns(ManyVariablesWarning, match="50 rows can support about 5"):
+        SparseStep(0.1).fit(X, y)
+    with pytest.warns(ManyVariablesWarning, match="keeps 9 variables, chosen among 1000 columns"):
+        SparseStep(n_nonzero=9).fit(X, y)
+
+
 # --- the estimators -------------------------------------------------------------------------------
 
 
@@ -342,7 +450,8 @@ def test_every_size_that_the_rows_support_and_a_size_beyond():
     with pytest.raises(ValueError, match=rf"SparseStep\(n_nonzero={beyond}\) looks for one"):
         path.select(beyond)
     largest = int(path.n_nonzero.max())
-    model = SparseStep(n_nonzero=largest).fit(A, y)
+    with pytest.warns(ManyVariablesWarning, match="60 rows can support about 8"):
+        model = SparseStep(n_nonzero=largest).fit(A, y)
     assert np.count_nonzero(model.coef_) == largest
 
 

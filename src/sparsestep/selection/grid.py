@@ -266,7 +266,7 @@ class _Scale:
     @classmethod
     def of(cls, moments: Moments, settings: Settings, largest: int | None = None) -> "_Scale":
         units = units_of(moments, settings)
-        equations = equations_of(units, moments, np.ones(1), settings)
+        equations = equations_of(units, moments, np.ones(1), settings, without_copies=False)
         size = equations.diag
         factor = penalty_factors(settings, len(size))
         always = int(np.count_nonzero((size > 0) & (factor == 0)))

@@ -24,7 +24,7 @@ from sparsestep.solvers.equations import (
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
-from sparsestep.solvers.wide import solve_wide
+from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread
 
 __all__ = [
@@ -228,11 +228,17 @@ def _row_equations(
 
 
 def equations_of(
-    units: Units, moments: Moments, alphas: Array, settings: Settings
+    units: Units,
+    moments: Moments,
+    alphas: Array,
+    settings: Settings,
+    *,
+    without_copies: bool = True,
 ) -> NormalEquations | RowEquations:
-    """The equations of any moments."""
-    make = _row_equations if moments.is_thin else _equations
-    return make(units, moments, alphas, settings)
+    """The equations of any moments; thin ones may keep copies of columns."""
+    if moments.is_thin:
+        return _row_equations(units, moments, alphas, settings, without_copies=without_copies)
+    return _equations(units, moments, alphas, settings)
 
 
 def penalty_factors(settings: Settings, m: int) -> Array:
@@ -292,8 +298,11 @@ def _polished(
     length = np.sqrt(equations.diag)
     length[length == 0] = 1.0
     S: Array | RowGram
+    most = None
     if isinstance(equations, RowEquations):
         S = RowGram(equations.A / length)
+        rank = np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True)
+        most = supported_size(int(rank) + settings.fit_intercept, coefs.shape[2])
     else:
         S = equations.S / length / length[:, np.newaxis]
     factor = penalty_factors(settings, coefs.shape[2])
@@ -305,7 +314,7 @@ def _polished(
             prices = (equations.alphas[t] / size / size)[:, np.newaxis] * finite
         prices[:, np.isinf(factor)] = np.inf
         units = size / length
-        out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes) * units
+        out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes, most) * units
         told(len(prices))
     return out
 

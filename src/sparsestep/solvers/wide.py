@@ -89,8 +89,14 @@ def solve_wide(
 
 def _least_norm(A: Array, y: Array, factor: Array, schedule: Schedule) -> Array:
     """The loop without a penalty, of which all steps are the same: least squares of least norm."""
-    once = {"gamma_0": 1.0, "gamma_stop": 0.5, "t_max": 1, "epsilon": schedule.epsilon}
-    return sparsestep_reference_rows(A, y, 0.0, penalty_factor=factor, **once)
+    return sparsestep_reference_rows(
+        *(A, y, 0.0),
+        gamma_0=1.0,
+        gamma_stop=0.5,
+        t_max=1,
+        epsilon=schedule.epsilon,
+        penalty_factor=factor,
+    )
 
 
 class WorkingSets:
@@ -130,11 +136,11 @@ class WorkingSets:
             for some in self._alike(todo):
                 self._solve_on_set(alphas, some, coefs)
             joining = self._would_enter(coefs, prices, todo)
-            done = [i for i in todo if not len(joining[i])]
-            told(len(done))
-            todo = np.setdiff1d(todo, done)
-            for i in todo:
-                self.sets[i] = np.union1d(self.sets[i], joining[i])
+            for i, columns in zip(todo, joining, strict=True):
+                self.sets[i] = np.union1d(self.sets[i], columns)
+            again = [len(columns) > 0 for columns in joining]
+            todo = todo[again]
+            told(len(again) - len(todo))
         return coefs
 
     def _alike(self, todo: Index) -> list[Index]:
@@ -162,11 +168,11 @@ class WorkingSets:
                 b[(np.abs(b) < schedule.epsilon) & (factor > 0)] = 0.0
         coefs[some[:, np.newaxis], which] = found[0][0]
 
-    def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> dict[int, Index]:
+    def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> list[Index]:
         """For each problem the columns outside its set that its loop would let in."""
         priced = np.flatnonzero(self.may & (self.factor > 0))
         factor = self.factor[priced]
-        joining = {}
+        joining = []
         for low in range(0, len(todo), _BLOCK):
             some = todo[low : low + _BLOCK]
             drops = self._drops(coefs[some])[:, priced]
@@ -179,7 +185,7 @@ class WorkingSets:
                 drop[inside] = 0.0
                 found = np.flatnonzero(drop > least)
                 worst = np.argsort(-drop[found], kind="stable")[:_JOIN]
-                joining[int(i)] = priced[found[worst]]
+                joining.append(priced[found[worst]])
         return joining
 
     def _drops(self, coefs: Array) -> Array:
@@ -240,7 +246,7 @@ class _Forward:
         self._select(j)
         return True
 
-    def _select(self, j: int) -> None:
+    def _select(self, j: int | np.intp) -> None:
         """Add a column to the basis, unless the others span it, and update r and c."""
         A, basis = self.problem.A, self.basis[: self.n_basis]
         q = A[:, j] * self.inverse[j]
