@@ -7,7 +7,7 @@ uncorrelated, neighbours correlated 0.8, every pair correlated 0.5; signal-to-no
 Found and false variables in all, of sparsestep and abess each by its extended BIC and by ten-fold
 cross-validation, and of skglm's MC+ by extended BIC along 50 alphas.
 
-Second: random problems of 20 to 60 rows and up to 400 columns. The exact objective, residual sum of
+Second: random problems of 15 to 40 rows and up to 200 columns. The exact objective, residual sum of
 squares plus price times number of variables, of the working sets over that of the loop on all
 columns (`solver="reference"`), at the price of a variable in the loop.
 """
@@ -108,11 +108,11 @@ def objective(problems):
     ratios = []
     for seed in range(problems):
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(20, 61))
-        m = int(rng.integers(n + 10, 401))
+        n = int(rng.integers(15, 41))
+        m = int(rng.integers(n + 10, 201))
         design = DESIGNS[seed % 3]
         X, y, _ = draw(design, n, m, float(rng.choice([1, 3, 10])), seed)
-        alphas = sparsestep_path(X, y, alphas=8).alphas[1:]
+        alphas = sparsestep_path(X, y, alphas=8).alphas[2::2]
         both = [sparsestep_path(X, y, alphas=alphas, solver=s) for s in ("auto", "reference")]
         ours, theirs = (path.rss + price * path.alphas * path.n_nonzero for path in both)
         ratios.append(ours / theirs)

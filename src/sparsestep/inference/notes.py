@@ -313,7 +313,7 @@ def beyond_the_end(
     """Where a better alpha may be, if the chosen one is at an end of a path with m columns.
 
     The ends of an `automatic` grid are the null and the full model, and nothing is beyond them; but
-    with more columns than rows it ends at half as many variables as rows.
+    with more columns than rows it ends at as many variables as the rows can support.
     """
     if len(n_nonzero) < 2:
         return None
