@@ -333,7 +333,6 @@ def _tied(A, y, b):
     return False
 
 
-@pytest.mark.filterwarnings("ignore::sparsestep.estimators.fitted.ManyVariablesWarning")
 @given(problem=problems, share=st.floats(-2.0, 0.0), seed=st.integers(0, 10**6))
 @settings(max_examples=20)
 def test_weights_are_copies(problem, share, seed):

@@ -451,7 +451,8 @@ class _Found:
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
         # As many variables as rows determine any target.
         kept = np.flatnonzero(coef).tolist()
-        self._warn_of_many(one, kept)
+        if cv is None and criterion is None:
+            self._warn_of_many(one, kept)
         if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
             self._notes.append(Determined(target, kept))
         self._models.append(

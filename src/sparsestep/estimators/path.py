@@ -69,8 +69,8 @@ class Path:
         Whether the alphas are those of sizes (``alphas="sizes"``). Such a path is drawn over size:
         between two of its alphas there may be models that it does not have.
     supported_size : int, or None
-        With n rows and more columns m, ``n / (log m log log n)``: about as many variables as the
-        rows can support. Information criteria choose among models of no more variables.
+        With more columns m than rows, ``n / (log m log log n)``, n being `n_samples`: about as many
+        variables as the rows can support. Information criteria choose among models of no more variables.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Path:
             missing_sizes=missing_sizes,
             by_size=by_size,
             supported_size=(
-                supported_size(moments.n_samples, moments.n_features) if moments.is_thin else None
+                supported_size(moments.weight_sum, moments.n_features) if moments.is_thin else None
             ),
         )
 

@@ -49,12 +49,12 @@ _EQUAL = 1e-9
 _BLOCK = 64
 
 
-def supported_size(n: int, m: int) -> int:
+def supported_size(n: float, m: int) -> int:
     """How many variables n rows can support that are chosen among m columns.
 
     ``n / (log m log log n)``, the bound of Zhu et al. (2020) for best subsets.
     """
-    rows = max(n, 1)
+    rows = max(n, 1.0)
     log_log = np.log(max(np.log(rows), np.e))
     return max(int(rows / (log_log * np.log(max(m, 3)))), 1)
 
