@@ -70,7 +70,7 @@ class Path:
         between two of its alphas there may be models that it does not have.
     supported_size : int, or None
         With more columns m than rows, ``n / (log m log log n)``, n being `n_samples`: about as many
-        variables as the rows can support. Information criteria choose among models of no more variables.
+        variables as the rows can support. Information criteria choose among models of no more.
 
     Examples
     --------

@@ -23,8 +23,8 @@ COLLINEAR = 0.95
 _MOST_PAIRS = 20
 # Rows of the correlation matrix that are looked at together.
 _BLOCK = 512
-# Multiplications that a search among the rows of thin moments may take: seconds.
-_MOST_WORK = 2e10
+# Multiplications that a search among the rows of thin moments may take: as long as the fits.
+_MOST_WORK = 2e9
 # Relative rounding of sums.
 _ROUNDING = 1e-9
 # A new value is far outside if it is so many times as far from the mean as any that was fitted.
