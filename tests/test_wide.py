@@ -374,7 +374,8 @@ def test_more_variables_than_the_rows_support_are_warned_of():
     X = rng.standard_normal((50, 1000))
     y = rng.standard_normal(50)
     with pytest.warns(ManyVariablesWarning, match="50 rows can support about 5"):
-        SparseStep(0.1).fit(X, y)
+        model = SparseStep(0.1).fit(X, y)
+    assert "50 rows can support about 5" in str(model.summary())
     with pytest.warns(ManyVariablesWarning, match="keeps 9 variables, chosen among 1000 columns"):
         SparseStep(n_nonzero=9).fit(X, y)
 

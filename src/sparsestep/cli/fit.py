@@ -17,6 +17,7 @@ from sparsestep.cli.screen import Screen
 from sparsestep.estimators.fitted import (
     GIVEN_FOLDS,
     Fitted,
+    ManyVariablesWarning,
     by_alpha,
     by_criterion,
     by_folds,
@@ -101,8 +102,9 @@ def fit(
         warnings.catch_warnings(),
         reading.naming_target(),
     ):
-        # It is among the notes.
+        # They are among the notes.
         warnings.simplefilter("ignore", LostDigitsWarning)
+        warnings.simplefilter("ignore", ManyVariablesWarning)
         fitted: Fitted
         own: dict[str, Any]
         if alpha is not None:

@@ -21,6 +21,7 @@ from sparsestep.inference.notes import (
     Determined,
     FarRows,
     LostDigits,
+    ManyVariables,
     Note,
     beyond_the_end,
     notes_of,
@@ -34,7 +35,7 @@ from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, Settings, fit_alphas, penalty_factors
 from sparsestep.solvers.refinement import refine
 from sparsestep.solvers.wide import supported_size
-from sparsestep.words import cross_validation, quoted, variables
+from sparsestep.words import cross_validation, made_up_names, quoted, variables
 
 __all__ = [
     "GIVEN_FOLDS",
@@ -452,7 +453,7 @@ class _Found:
         # As many variables as rows determine any target.
         kept = np.flatnonzero(coef).tolist()
         if cv is None and criterion is None:
-            self._warn_of_many(one, kept)
+            self._note_many(target, kept)
         if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
             self._notes.append(Determined(target, kept))
         self._models.append(
@@ -462,20 +463,15 @@ class _Found:
             )
         )
 
-    def _warn_of_many(self, moments: Moments, kept: list[int]) -> None:
-        """Say so if a model has more variables than its rows can support."""
-        n, m = moments.n_samples, moments.n_features
-        factor = penalty_factors(self._settings, m)
-        chosen = int(np.count_nonzero(factor[kept]))
-        if moments.is_thin and chosen > supported_size(n, m):
-            warnings.warn(
-                ManyVariablesWarning(
-                    f"The model keeps {variables(chosen)}, chosen among {m} columns; {n} rows can "
-                    f"support about {supported_size(n, m)}, and many of the others may be noise. "
-                    "Raise alpha, or let cross-validation or SparseStepIC('ebic') choose it."
-                ),
-                stacklevel=6,
-            )
+    def _note_many(self, target: int, kept: list[int]) -> None:
+        """Warn of a model that has more variables than its rows can support, and note it."""
+        n, m = self._moments.n_samples, self._moments.n_features
+        chosen = int(np.count_nonzero(penalty_factors(self._settings, m)[kept]))
+        if self._moments.is_thin and chosen > supported_size(n, m):
+            note = ManyVariables(target, chosen, supported_size(n, m), n)
+            self._notes.append(note)
+            text = note.text(made_up_names(m), _target_names(self._moments))
+            warnings.warn(ManyVariablesWarning(text), stacklevel=6)
 
     def fitted(self, n_iter: int) -> Fitted:
         """All models, the fingerprint of their data, and the notes on both."""

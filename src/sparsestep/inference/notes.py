@@ -108,6 +108,26 @@ class AtTheEnd(Note):
 
 
 @dataclass(frozen=True)
+class ManyVariables(Note):
+    """More variables are kept, of more columns than rows, than the rows can support."""
+
+    kind = "many variables"
+    target: int
+    kept: int
+    supported: int
+    rows: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return (
+            f"The model{_of(self.target, targets)} keeps {self.kept} variables, chosen among "
+            f"{len(names)} columns; {self.rows} rows can support about {self.supported}, and the "
+            "others may be noise. Raise alpha, or choose it by cross-validation or the extended "
+            "BIC (ebic)."
+        )
+
+
+@dataclass(frozen=True)
 class NothingKept(Note):
     """A model without variables."""
 
