@@ -57,7 +57,7 @@ class Ours:
     def __init__(self, X, y):
         self.X, self.y = X, y
         top = sparsestep_path(X, y, alphas=2).alphas[0]
-        path = sparsestep_path(X, y, alphas=top * np.geomspace(1, 0.005, 40))
+        path = sparsestep_path(X, y, alphas=top * np.geomspace(1, 5e-4, 40))
         end = path.alphas[np.argmax(path.n_nonzero >= LARGEST)]
         self.alphas = np.geomspace(top, end, N_ALPHAS)
 
