@@ -1,6 +1,9 @@
-"""A path over many more columns than rows, against skglm's MC+ and abess in the same run.
+"""Many more columns than rows, against skglm's MC+, abess and R's glmnet in the same run.
 
     python benchmarks/wide.py [--repeats 5]
+
+First a whole ten-fold cross-validation over 100 penalties of 200 x 5,000, as in `rivals`; then a
+path.
 
 Each contestant gets the same rows and finds models of 0 to some 50 variables: sparsestep and MC+
 along 50 alphas, abess by size. The contestants take turns, skglm after a first call that compiles
@@ -22,6 +25,8 @@ from time import perf_counter, process_time
 import abess
 import numpy as np
 import skglm
+from rivals.config import PROBLEMS
+from rivals.libraries import LIBRARIES
 from skglm.estimators import MCPRegression
 
 from sparsestep import sparsestep_path
@@ -51,16 +56,17 @@ class Ours:
 
     def __init__(self, X, y):
         self.X, self.y = X, y
-        path = sparsestep_path(X, y, alphas=N_ALPHAS)
+        top = sparsestep_path(X, y, alphas=2).alphas[0]
+        path = sparsestep_path(X, y, alphas=top * np.geomspace(1, 5e-4, 40))
         end = path.alphas[np.argmax(path.n_nonzero >= LARGEST)]
-        self.alphas = np.geomspace(path.alphas[0], end, N_ALPHAS)
+        self.alphas = np.geomspace(top, end, N_ALPHAS)
 
     def run(self):
         self.coefs = sparsestep_path(self.X, self.y, alphas=self.alphas).coefs
 
 
 class OursWithGrid(Ours):
-    """50 alphas that the program chooses, from the null model to half as many variables as rows."""
+    """50 alphas that the program chooses, to as many variables as the rows can support."""
 
     name = "sparsestep, its own alphas"
 
@@ -114,6 +120,26 @@ def chosen(X, y, coefs):
     return coefs[:, np.argmin(criterion_path("ebic", rss, kept, len(y), X.shape[1]))]
 
 
+def print_cross_validation(repeats):
+    """Times of a whole cross-validation, and over that of abess."""
+    data = PROBLEMS["wide"].draw(0)
+    libraries = {name: LIBRARIES[name] for name in ("sparsestep", "abess", "glmnet")}
+    seconds, work = {name: [] for name in libraries}, {name: [] for name in libraries}
+    for _ in range(repeats + 1):
+        for name, library in libraries.items():
+            began, began_cpu = perf_counter(), process_time()
+            fit = library.fit(data.X, data.y)
+            seconds[name].append(fit.seconds or perf_counter() - began)
+            work[name].append(process_time() - began_cpu)
+    print("\n10-fold cross-validation, 100 penalties, 200 x 5,000\n")
+    print("| | time | over abess | processor time |\n|---|---:|---:|---:|")
+    base = np.median(seconds["abess"][1:])
+    for name, library in libraries.items():
+        time = np.median(seconds[name][1:])
+        cpu = "" if library.in_r else f"{np.median(work[name][1:]):.2f} s"
+        print(f"| {library.label} | {time:.2f} s | {time / base:.2f} | {cpu} |", flush=True)
+
+
 def memory_above_data(contestant, size):
     """Peak while running minus what was in use before, in a process of its own, in MB."""
     out = subprocess.run(
@@ -165,6 +191,7 @@ def main():
         f"abess {abess.__version__}; {os.cpu_count()} cores, BLAS threads "
         f"{os.environ.get('OPENBLAS_NUM_THREADS', 'not limited')}"
     )
+    print_cross_validation(options.repeats)
     for size in SIZES:
         n, m, correlation = size
         X, y, b = wide_data(*size)

@@ -5,10 +5,10 @@ import numpy as np
 
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import NormalEquations, RowEquations
+from sparsestep.solvers.equations import NormalEquations
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
-from sparsestep.solvers.wide import solve_wide
+from sparsestep.solvers.wide import WorkingSets
 
 KINDS = (
     "uncorrelated",
@@ -114,9 +114,10 @@ def largest_drop(A, y):
 
 
 def solve(A, y, alphas, schedule=None, factor=None):
-    """Coefficients of one target from rows, a row per alpha."""
-    equations = RowEquations(A, y[np.newaxis], np.atleast_2d(alphas))
-    return solve_wide(equations, schedule or Schedule(), factor)[0][0]
+    """Coefficients of one target from rows, a row per alpha, and the working set of each."""
+    factor = np.ones(A.shape[1]) if factor is None else factor
+    sets = WorkingSets(A, y, factor, schedule or Schedule())
+    return sets.solve(np.asarray(alphas)), sets.sets
 
 
 def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):
@@ -178,22 +179,31 @@ def misfit(S, q, b):
     return np.max(np.abs(q - S @ b)[b != 0] / rounding[b != 0], initial=0.0)
 
 
-def compare_rows(A, y, alphas, found, nothing=1e-13, **how):
-    """The same for rows; differences are `nothing` below this share of the largest coefficient."""
+def compare_rows(all_columns, y, alphas, solved, nothing=1e-13, **how):
+    """The same for rows, with the loop on the working set of each alpha.
 
-    def loop(alpha, seed):
-        if seed is None:
-            return sparsestep_reference_rows(A, y, alpha, **how)
-        return sparsestep_reference_rows(moved(A, 2 * seed), moved(y, 2 * seed + 1), alpha, **how)
+    Differences are `nothing` below this share of the largest coefficient.
+    """
+    fragile = 0
+    for alpha, found, which in zip(alphas, *solved, strict=True):
+        A = np.zeros_like(all_columns)
+        A[:, which] = all_columns[:, which]
 
-    def agrees(alpha, b, expected):
-        largest = np.abs(expected).max()
-        # What the rounding of the rows alone changes.
-        return np.allclose(b, expected, rtol=1e-8, atol=nothing * largest) or np.allclose(
-            b, expected, rtol=0, atol=np.abs(loop(alpha, 0) - expected).max()
-        )
+        def loop(alpha, seed, A=A):
+            if seed is None:
+                return sparsestep_reference_rows(A, y, alpha, **how)
+            rows, target = moved(A, 2 * seed), moved(y, 2 * seed + 1)
+            return sparsestep_reference_rows(rows, target, alpha, **how)
 
-    return compare_with_loop(loop, alphas, found, agrees)
+        def agrees(alpha, b, expected, loop=loop):
+            largest = np.abs(expected).max()
+            # What the rounding of the rows alone changes.
+            return np.allclose(b, expected, rtol=1e-8, atol=nothing * largest) or np.allclose(
+                b, expected, rtol=0, atol=np.abs(loop(alpha, 0) - expected).max()
+            )
+
+        fragile += compare_with_loop(loop, [alpha], [found], agrees)
+    return fragile
 
 
 def moved(array, seed):

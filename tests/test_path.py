@@ -131,10 +131,10 @@ def test_grids_whatever_the_size_of_the_penalty_factors(seed, powers, wide):
     X, y = table(12, 20, seed) if wide else table(40, 5, seed)
     factor = 10.0 ** np.resize(powers, X.shape[1])
     path = sparsestep_path(X, y, alphas=10, penalty_factor=factor)
-    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= (6 if wide else 5)
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= (4 if wide else 5)
     path = sparsestep_path(X, y, alphas="sizes", penalty_factor=factor)
-    assert {0, 6 if wide else 5} <= {*path.n_nonzero.tolist(), *path.missing_sizes}
-    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= 5
+    assert {0, 4 if wide else 5} <= {*path.n_nonzero.tolist(), *path.missing_sizes}
+    assert path.n_nonzero[0] == 0 and path.n_nonzero[-1] >= (4 if wide else 5)
 
 
 def test_a_constant_column_counts_only_without_an_intercept():
@@ -153,12 +153,13 @@ def test_grid_of_a_target_that_nothing_explains():
         assert np.all(np.diff(path.alphas) < 0)
 
 
-def test_a_grid_of_more_columns_than_rows_ends_at_half_as_many_variables_as_rows():
+def test_a_grid_of_more_columns_than_rows_ends_where_the_rows_support_no_more():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 20)), rng.standard_normal(12)
     path = sparsestep_path(X, y, alphas=10)
-    assert path.n_nonzero[0] == 0 and 6 <= path.n_nonzero[-1] <= 11
-    assert np.all(path.n_nonzero[:-1] < 11)
+    assert path.supported_size == int(12 / np.log(20))
+    assert path.n_nonzero[0] == 0 and 4 <= path.n_nonzero[-1] <= 8
+    assert np.all(path.n_nonzero[:-1] <= 4)
 
 
 def test_settings_that_never_give_a_null_model_end_the_climb():

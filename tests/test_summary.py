@@ -110,7 +110,9 @@ def test_the_end_of_a_grid_of_more_columns_than_rows_is_pointed_out():
     ebic = SparseStepIC("ebic").fit(X, y)
     assert np.count_nonzero(ebic.coef_) < 10 and not ebic.summary().notes
     # Where every column explains a little of the target, more of them would predict better.
-    dense = np.repeat(rng.standard_normal((40, 4)), 15, axis=1) + rng.standard_normal((40, 60))
+    rng = np.random.default_rng(1)
+    dense = np.repeat(rng.standard_normal((40, 10)), 6, axis=1)
+    dense += 0.3 * rng.standard_normal((40, 60))
     cv = SparseStepCV(10, cv=5).fit(dense, dense.sum(axis=1))
     assert cv.alpha_ == cv.alphas_[-1]
     assert "a smaller alpha may be better" in str(cv.summary())

@@ -1,4 +1,4 @@
-"""More columns than rows: the literal loop's answer, from the rows, without a matrix of m x m."""
+"""More columns than rows: the literal loop on a working set, and no other column would enter."""
 
 import tracemalloc
 
@@ -11,12 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from designs import WIDE_KINDS, compare_rows, largest_drop, solve, wide_problem
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.estimators.fitted import ManyVariablesWarning
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.equations import RowEquations, copies_among_rows
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
-from sparsestep.solvers.wide import solve_wide
+from sparsestep.solvers.wide import solve_wide, supported_size
 
 
 @given(
@@ -31,7 +32,7 @@ from sparsestep.solvers.wide import solve_wide
 @example("uncorrelated", 60, 6.5, 0, [-1.5, -2.5], True, 0)
 @example("ar1", 40, 5.0, 1, [-2.0, -4.0], True, 0)
 @settings(max_examples=60)
-def test_the_answer_is_the_literal_loops(
+def test_the_answer_is_the_literal_loops_on_the_set(
     kind, n, columns_per_row, seed, shares, standardized, copies
 ):
     m = min(int(n * columns_per_row) + 1, 400)
@@ -73,7 +74,9 @@ def test_many_alphas_of_several_targets_give_the_literal_loop_too(kind, lowest):
     alphas = np.stack([largest_drop(A, t) * np.logspace(0.3, lowest, 24) for t in targets])
     found, _ = solve_wide(RowEquations(A, targets, alphas), Schedule())
     for t in range(2):
-        compare_rows(A, targets[t], alphas[t], found[t])
+        alone = solve(A, targets[t], alphas[t])
+        assert_array_equal(found[t], alone[0])
+        compare_rows(A, targets[t], alphas[t], alone)
 
 
 @given(
@@ -108,9 +111,9 @@ def test_penalty_factors(seed, share, size, data):
     values = st.sampled_from([0.0, 0.3, 1.0, 1.0, 1.0, 4.0, np.inf])
     factor = np.array(data.draw(st.lists(values, min_size=30, max_size=30)))
     alphas = np.array([largest_drop(A, y) * 10.0**share])
-    found = solve(A, y, alphas, factor=factor)
+    found, sets = solve(A, y, alphas, factor=factor)
     if np.count_nonzero(factor == 0) < 11:
-        compare_rows(A, y, alphas, found, penalty_factor=factor)
+        compare_rows(A, y, alphas, (found, sets), penalty_factor=factor)
     else:  # the columns without a penalty explain everything
         assert_allclose(A @ found[0], y, atol=1e-8)
         assert not np.any(found[0][factor > 0])
@@ -171,12 +174,13 @@ def test_the_literal_loop_on_rows_is_the_one_on_the_matrix(alpha):
 
 def test_alpha_zero_is_the_least_norm_solution():
     A, y = wide_problem("uncorrelated", 10, 25, 4)
-    assert_allclose(solve(A, y, [0.0])[0], np.linalg.pinv(A) @ y, rtol=1e-8)
+    found, _ = solve_wide(RowEquations(A, y[np.newaxis], np.zeros((1, 1))), Schedule())
+    assert_allclose(found[0, 0], np.linalg.pinv(A) @ y, rtol=1e-8)
 
 
 def test_a_tiny_alpha_interpolates_with_as_many_variables_as_rows():
     A, y = wide_problem("uncorrelated", 20, 60, 0)
-    coef = solve(A, y, [1e-9 * largest_drop(A, y)])[0]
+    coef = solve(A, y, [1e-9 * largest_drop(A, y)])[0][0]
     assert np.count_nonzero(coef) == 19  # the rows are centred
     assert_allclose(A @ coef, y, atol=1e-9)
 
@@ -187,7 +191,7 @@ def test_several_targets_are_each_alone():
     alphas = np.array([[30.0, 3.0], [10.0, 1.0], [1.0, 0.1]])
     together, _ = solve_wide(RowEquations(A, targets, alphas), Schedule())
     for t in range(2):
-        assert_allclose(together[t], solve(A, targets[t], alphas[t]), rtol=1e-9)
+        assert_allclose(together[t], solve(A, targets[t], alphas[t])[0], rtol=1e-9)
     assert not together[2].any()
 
 
@@ -210,12 +214,119 @@ def test_copies_are_found_whatever_their_sign_size_and_place():
     assert_array_equal(np.flatnonzero(copies_among_rows(A, rank)), [4, 9, 17])
 
 
+# --- what holds whatever the data -----------------------------------------------------------------
+
+problems = st.builds(
+    wide_problem,
+    kind=st.sampled_from(WIDE_KINDS),
+    n=st.integers(5, 40),
+    m=st.integers(45, 200),
+    seed=st.integers(0, 10**6),
+)
+shares_of_the_largest_drop = st.lists(st.floats(-2.5, 0.5), min_size=1, max_size=4)
+
+
+@given(problem=problems, shares=shares_of_the_largest_drop, factors=st.booleans())
+@settings(max_examples=60)
+def test_no_column_outside_the_set_would_enter(problem, shares, factors):
+    """Unless the loop on the set has refused one that would lower the residuals by as much."""
+    A, y = problem
+    alphas = largest_drop(A, y) * 10.0 ** np.array(shares)
+    rng = np.random.default_rng(len(y))
+    factor = rng.choice([0.5, 1.0, 3.0], A.shape[1]) if factors else np.ones(A.shape[1])
+    length = np.linalg.norm(A, axis=0)
+    for alpha, b, which in zip(alphas, *solve(A, y, alphas, factor=factor), strict=True):
+        used = np.flatnonzero(length > 0)
+        drop = np.zeros(A.shape[1])
+        drop[used] = ((y - A @ b) @ A[:, used] / length[used]) ** 2 / factor[used]
+        inside = np.isin(np.arange(A.shape[1]), which)
+        assert not np.any(b[~inside])
+        refused = drop[inside & (b == 0)].max(initial=0.0)
+        most = max(Schedule().price() * alpha, refused) * (1 + 1e-6)
+        assert np.all(drop[~inside] <= most + 1e-9 * (y @ y))
+
+
+@given(problem=problems, shares=shares_of_the_largest_drop, seed=st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_the_order_of_columns_and_other_alphas_do_not_matter(problem, shares, seed):
+    A, y = problem
+    alphas = largest_drop(A, y) * 10.0 ** np.array(shares)
+    found, sets = solve(A, y, alphas)
+    order = np.random.default_rng(seed).permutation(A.shape[1])
+    permuted, _ = solve(A[:, order], y, alphas)
+    for k, alpha in enumerate(alphas):
+        alone, _ = solve(A, y, [alpha])
+        assert_allclose(alone[0], found[k], rtol=1e-7, atol=1e-9)
+        if np.array_equal(np.sort(permuted[k]), np.sort(found[k][order])):
+            continue
+        if not np.allclose(permuted[k], found[k][order], rtol=1e-6, atol=1e-8):
+            # Unless the last digits decide.
+            assert compare_rows(A, y, [alpha], ([found[k]], [sets[k]])) or _tied(A, y, found[k])
+
+
+def _tied(A, y, b):
+    """Whether columns have equal drops but for rounding, along the way to these coefficients."""
+    r = y - A @ b
+    for residual in (y, r):
+        drop = np.sort((residual @ A) ** 2 / np.maximum(np.sum(A**2, axis=0), 1e-300))[::-1]
+        if np.any(np.diff(drop[:20]) > -1e-7 * drop[0]):
+            return True
+    return False
+
+
+@given(problem=problems, share=st.floats(-2.0, 0.0), seed=st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_weights_are_copies(problem, share, seed):
+    A, y = problem
+    weight = np.random.default_rng(seed).integers(0, 3, len(y))
+    if np.count_nonzero(weight) < 4 or np.ptp(y[weight > 0]) == 0 or weight.sum() >= A.shape[1]:
+        return
+    alpha = 10.0**share * largest_drop(A, y)
+    weighted = SparseStep(alpha).fit(A, y, weight)
+    repeated = SparseStep(alpha).fit(np.repeat(A, weight, axis=0), np.repeat(y, weight))
+    assert_array_equal(weighted.coef_ != 0, repeated.coef_ != 0)
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"t_max": 5}, {"gamma_step": 1.1}, {"t_max": 1}])
+def test_the_price_is_where_the_loop_on_one_column_turns(settings):
+    cutoff = np.sqrt(Schedule(**settings).price())
+    for share, kept in ((0.995, False), (1.005, True)):
+        b = sparsestep_reference(np.eye(1), np.array([share * cutoff]), 1.0, **settings)
+        assert bool(b[0]) is kept
+
+
+def test_a_noisy_target_gets_no_model_of_noise():
+    """As residuals go to zero, criteria would keep as many variables as there are rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 1000))
+    y = X[:, :3] @ [2.0, -2.0, 2.0] + rng.standard_normal(50)
+    most = supported_size(50, 1000)
+    for criterion in ("aic", "bic", "ebic", "gic"):
+        for polish in (None, "swap"):
+            model = SparseStepIC(criterion, polish=polish).fit(X, y)
+            assert np.count_nonzero(model.coef_) <= most
+            given_alphas = SparseStepIC(criterion, alphas=[1e3, 1e2, 10.0, 1.0, 0.1], polish=polish)
+            assert np.count_nonzero(given_alphas.fit(X, y).coef_) <= most
+
+
+def test_more_variables_than_the_rows_support_are_warned_of():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 1000))
+    y = rng.standard_normal(50)
+    with pytest.warns(ManyVariablesWarning, match="50 rows can support about 5"):
+        model = SparseStep(0.1).fit(X, y)
+    assert "50 rows can support about 5" in str(model.summary())
+    with pytest.warns(ManyVariablesWarning, match="keeps 9 variables, chosen among 1000 columns"):
+        SparseStep(n_nonzero=9).fit(X, y)
+
+
 # --- the estimators -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("standardize", [True, False])
-def test_estimators_follow_the_literal_loop(fit_intercept, standardize):
+def test_estimators_follow_the_literal_loop_on_the_set(fit_intercept, standardize):
     rng = np.random.default_rng(1)
     X = 3.0 + rng.standard_normal((25, 60)) * 10.0 ** rng.uniform(-1, 1, 60)
     y = X[:, 3] / X[:, 3].std() - X[:, 8] / X[:, 8].std() + 0.1 * rng.standard_normal(25)
@@ -223,12 +334,26 @@ def test_estimators_follow_the_literal_loop(fit_intercept, standardize):
     weight = rng.integers(0, 3, 25)
     for rows in (X, sp.csr_array(X)):
         fast = SparseStep(0.5, **how).fit(rows, y, weight)
-        slow = SparseStep(0.5, solver="reference", **how).fit(rows, y, weight)
+        kept = np.flatnonzero(fast.coef_)
+        slow = SparseStep(0.5, solver="reference", **how).fit(X[:, kept], y, weight)
+        assert_allclose(fast.coef_[kept], slow.coef_, rtol=1e-7)
+        assert_allclose(fast.intercept_, slow.intercept_, rtol=1e-7, atol=1e-12)
         repeated = SparseStep(0.5, **how).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-        for other in (slow, repeated):
-            assert_array_equal(fast.coef_ != 0, other.coef_ != 0)
-            assert_allclose(fast.coef_, other.coef_, rtol=1e-7)
-            assert_allclose(fast.intercept_, other.intercept_, rtol=1e-7, atol=1e-12)
+        assert_array_equal(fast.coef_ != 0, repeated.coef_ != 0)
+        assert_allclose(fast.coef_, repeated.coef_, rtol=1e-7)
+        assert_allclose(fast.intercept_, repeated.intercept_, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["auto", "reference"])
+def test_the_reference_is_the_loop_on_all_columns(solver):
+    """Of two columns and one of their sum the loop on all keeps the sum, as does the set."""
+    A, y = wide_problem("uncorrelated", 12, 30, 8)
+    found = SparseStep(1.0, solver=solver).fit(A, y)
+    if solver == "reference":
+        expected = sparsestep_reference_rows(A, y, 1.0)
+        assert_allclose(found.coef_, expected, rtol=1e-7, atol=1e-12)
+    else:
+        assert_allclose(found.coef_, solve(A, y, [1.0])[0][0], rtol=1e-7, atol=1e-12)
 
 
 def test_the_first_of_equal_columns_is_kept():
@@ -244,27 +369,30 @@ def test_the_first_of_equal_columns_is_kept():
 
 
 @pytest.mark.parametrize("m", [44, 70, 200])
-def test_an_automatic_grid_ends_at_half_as_many_variables_as_rows(m):
+def test_an_automatic_grid_ends_where_the_rows_support_no_more(m):
     A, y = wide_problem("uncorrelated", 40, m, 3)
     path = sparsestep_path(A, y, alphas=20)
+    largest = supported_size(40, m)
     assert path.n_nonzero[0] == 0 and path.n_nonzero[4:].all()
-    assert 20 <= path.n_nonzero[-1] < 40 and path.n_nonzero[-2] < 40
+    assert largest <= path.n_nonzero[-1] <= 2 * largest and path.n_nonzero[-3] <= largest
     for scale in (1e-5, 1e5):
         other = sparsestep_path(A, scale * y, alphas=20)
         assert_allclose(other.alphas, scale**2 * path.alphas, rtol=1e-6)
 
 
-def test_every_size_up_to_half_as_many_as_rows_and_a_size_beyond():
-    A, y = wide_problem("uncorrelated", 24, 60, 3)
+def test_every_size_that_the_rows_support_and_a_size_beyond():
+    A, y = wide_problem("uncorrelated", 60, 150, 3)
     path = sparsestep_path(A, y, alphas="sizes")
+    largest = supported_size(60, 150)
     found = {*path.n_nonzero.tolist(), *path.missing_sizes}
-    assert set(range(13)) <= found and len(path.missing_sizes) < 6
-    assert max(path.missing_sizes, default=0) <= 12
-    beyond = next(size for size in range(13, 24) if size not in path.n_nonzero)
+    assert set(range(largest + 1)) <= found and len(path.missing_sizes) < 3
+    assert max(path.missing_sizes, default=0) <= largest
+    beyond = next(size for size in range(largest + 1, 60) if size not in path.n_nonzero)
     with pytest.raises(ValueError, match=rf"SparseStep\(n_nonzero={beyond}\) looks for one"):
         path.select(beyond)
     largest = int(path.n_nonzero.max())
-    model = SparseStep(n_nonzero=largest).fit(A, y)
+    with pytest.warns(ManyVariablesWarning, match="60 rows can support about 8"):
+        model = SparseStep(n_nonzero=largest).fit(A, y)
     assert np.count_nonzero(model.coef_) == largest
 
 
@@ -342,10 +470,10 @@ def test_what_is_too_small_to_show_still_counts_for_variables_without_a_penalty(
     rng = np.random.default_rng(4)
     X = rng.standard_normal((13, 20))
     y = X[:, 0] + rng.standard_normal(13)
-    settings = {"gamma_stop": 2e-3, "epsilon": 1e-3, "penalty_factor": [0] * 5 + [1] * 15}
-    auto = SparseStep(0.5, **settings).fit(X, y)
-    literal = SparseStep(0.5, solver="reference", **settings).fit(X, y)
-    assert_allclose(auto.coef_, literal.coef_, rtol=1e-8, atol=1e-12)
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    how, factor = {"gamma_stop": 2e-3, "epsilon": 1e-3}, np.array([0.0] * 5 + [1.0] * 15)
+    solved = solve(X, y, [0.5], Schedule(**how), factor)
+    compare_rows(X, y, [0.5], solved, penalty_factor=factor, **how)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Independent tasks side by side, each with one thread of linear algebra."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import threadpoolctl
 
-__all__ = ["blas_threads", "one_blas_thread", "parallel_map", "side_by_side"]
+__all__ = ["blas_threads", "one_blas_thread", "side_by_side"]
 
 # Fewer than two tasks for each thread, and fewer than this many, leave threads idle at the end;
 # linear algebra then uses them better.
@@ -72,18 +72,6 @@ def _in_control() -> Iterator[None]:
     yield
     if let_go:
         let_go(force=True)
-
-
-@contextmanager
-def parallel_map(worthwhile: bool) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map in as many threads as linear algebra may use, each with one thread of it."""
-    threads = blas_threads() if worthwhile else 1
-    with one_blas_thread():
-        if threads == 1:
-            yield map
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                yield pool.map
 
 
 def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: bool) -> list[_R]:

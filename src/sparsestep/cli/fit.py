@@ -16,6 +16,7 @@ from sparsestep.errors import InputError, LostDigitsWarning, ModelSizeError
 from sparsestep.estimators.fitted import (
     GIVEN_FOLDS,
     Fitted,
+    ManyVariablesWarning,
     by_alpha,
     by_criterion,
     by_folds,
@@ -99,8 +100,9 @@ def fit(
         warnings.catch_warnings(),
         reading.naming_target(),
     ):
-        # It is among the notes.
+        # They are among the notes.
         warnings.simplefilter("ignore", LostDigitsWarning)
+        warnings.simplefilter("ignore", ManyVariablesWarning)
         fitted: Fitted
         own: dict[str, Any]
         if alpha is not None:

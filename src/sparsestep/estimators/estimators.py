@@ -92,15 +92,18 @@ _SETTINGS = """fit_intercept : bool, default=True
         as all fits together. None is the paper's method. On a path of sizes it swaps only.
     solver : {"auto", "reference"}, default="auto"
         "reference" runs Algorithm 1 literally: the same answer, one to three orders of magnitude
-        slower."""
+        slower. With more columns than rows "auto" runs the loop on a working set of columns,
+        chosen by forward selection and checked against all others: none of them would enter.
+        "reference" is then the loop on all columns, which keeps other variables and is the poorer
+        optimizer."""
 
 _ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
         scikit-learn's ``Ridge``): the paper's lambda."""
 
 _ALPHAS = """alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of more columns than rows: half as many as there are
-        rows); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
+        and one that keeps all (of m columns and fewer rows n: about n / (log m log log n), as many
+        as the rows can support); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
         scale of scikit-learn's ``Ridge``): the paper's lambdas."""
 
 _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
@@ -737,9 +740,9 @@ def sparsestep_path(
     X, y, sample_weight
         As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
     alphas : int, array-like or "sizes", default=101
-        How many alphas, between one that keeps no variable and one that keeps all (of more columns
-        than rows: half as many as there are rows, here and in "sizes"); the alphas
-        themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
+        How many alphas, between one that keeps no variable and one that keeps all (of m columns
+        and fewer rows n: about n / (log m log log n), here and in "sizes"); the alphas themselves,
+        in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
         "sizes" for one model of every size that some alpha gives (``n_nonzero`` of `SparseStep`
         looks for a single one, however large).
     fit_intercept, standardize, penalty_factor

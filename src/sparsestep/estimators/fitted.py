@@ -4,6 +4,7 @@ What stands here needs no scikit-learn. The estimators show the numbers as attri
 files hold them.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,7 @@ from sparsestep.inference.notes import (
     Determined,
     FarRows,
     LostDigits,
+    ManyVariables,
     Note,
     beyond_the_end,
     notes_of,
@@ -29,16 +31,18 @@ from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
 from sparsestep.selection.grid import fit_size
-from sparsestep.selection.selection import least_criterion, validation_errors
+from sparsestep.selection.selection import least_criterion, supported, validation_errors
 from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine
-from sparsestep.words import cross_validation, quoted, variables
+from sparsestep.solvers.wide import supported_size
+from sparsestep.words import cross_validation, made_up_names, quoted, variables
 
 __all__ = [
     "GIVEN_FOLDS",
     "CVResult",
     "Fitted",
+    "ManyVariablesWarning",
     "Splits",
     "TargetModel",
     "by_alpha",
@@ -54,6 +58,12 @@ Array = NDArray[np.float64]
 GIVEN_FOLDS = "the moments of each fold, given"
 # Residuals whose squares are this share of the target's own are rounding.
 _ROUNDING = 1e-10
+
+
+class ManyVariablesWarning(UserWarning):
+    """More variables are kept, of more columns than rows, than the rows can support."""
+
+
 # Coefficients, intercept and alpha.
 Point = tuple[Array, float, float]
 
@@ -370,7 +380,8 @@ def by_criterion(
     for t in range(np.size(moments.mean_y)):
         path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
         values = path.criterion(criterion)
-        index = least_criterion(values)
+        among = supported(path.n_nonzero, path.supported_size)
+        index = least_criterion(values, among)
         name = criterion.upper()
         facts = {name: f"{values[index]:.1f}"}
         found.at_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
@@ -400,7 +411,11 @@ class _Found:
     ) -> None:
         """Note if the choice is at an end of the alphas and may want to go further."""
         m, n = len(path.coefs), self._moments.n_samples
-        beyond = beyond_the_end(path.n_nonzero, m, index, n, automatic=automatic)
+        among = np.arange(len(path))
+        if criterion is not None:
+            among = supported(path.n_nonzero, path.supported_size)
+        at = int(np.searchsorted(among, index))
+        beyond = beyond_the_end(path.n_nonzero[among], m, at, n, automatic=automatic)
         if beyond:
             ever_more = criterion if beyond == "smaller" and m > n else None
             self._notes.append(AtTheEnd(target, beyond, ever_more, n))
@@ -436,6 +451,8 @@ class _Found:
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
         # As many variables as rows determine any target.
         kept = np.flatnonzero(coef).tolist()
+        if cv is None and criterion is None:
+            self._note_many(target, kept)
         if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
             self._notes.append(Determined(target, kept))
         self._models.append(
@@ -444,6 +461,16 @@ class _Found:
                 criterion,
             )
         )
+
+    def _note_many(self, target: int, kept: list[int]) -> None:
+        """Warn of a model that has more variables than its rows can support, and note it."""
+        n, m = self._moments.n_samples, self._moments.n_features
+        chosen = int(np.count_nonzero(self._settings.factors(m)[kept]))
+        if self._moments.is_thin and chosen > supported_size(n, m):
+            note = ManyVariables(target, chosen, supported_size(n, m), n)
+            self._notes.append(note)
+            text = note.text(made_up_names(m), _target_names(self._moments))
+            warnings.warn(ManyVariablesWarning(text), stacklevel=6)
 
     def fitted(self, n_iter: int) -> Fitted:
         """All models, the fingerprint of their data, and the notes on both."""

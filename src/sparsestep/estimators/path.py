@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.grid import fit_every_size, fit_grid
-from sparsestep.selection.selection import CRITERIA, criterion_path, least_criterion
+from sparsestep.selection.selection import CRITERIA, criterion_path, least_criterion, supported
 from sparsestep.selection.ties import best_fitting
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine_path
+from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, variables
 
 if TYPE_CHECKING:
@@ -61,12 +62,15 @@ class Path:
     feature_names : tuple of str, or None
     missing_sizes : tuple of int
         With ``alphas="sizes"``, the model sizes that no alpha was found to give, as where two
-        variables enter together. With more columns than rows the search ends at half as many
-        variables as rows: larger models that it meets on the way are on the path, and the gaps
+        variables enter together. With more columns than rows the search ends at
+        `supported_size`: larger models that it meets on the way are on the path, and the gaps
         between them are not listed.
     by_size : bool
         Whether the alphas are those of sizes (``alphas="sizes"``). Such a path is drawn over size:
         between two of its alphas there may be models that it does not have.
+    supported_size : int, or None
+        With more columns m than rows, ``n / (log m log log n)``, n being `n_samples`: about as many
+        variables as the rows can support. Information criteria choose among models of no more.
 
     Examples
     --------
@@ -90,6 +94,7 @@ class Path:
     feature_names: tuple[str, ...] | None = None
     missing_sizes: tuple[int, ...] = field(default=())
     by_size: bool = False
+    supported_size: int | None = None
 
     @classmethod
     def of(
@@ -114,6 +119,9 @@ class Path:
             feature_names=moments.feature_names,
             missing_sizes=missing_sizes,
             by_size=by_size,
+            supported_size=(
+                supported_size(moments.weight_sum, moments.n_features) if moments.is_thin else None
+            ),
         )
 
     def _refined(
@@ -210,7 +218,8 @@ class Path:
         array([ 1.93,  0.  , -0.95,  0.  ])
         """
         if isinstance(by, str) and by in CRITERIA:
-            return self[least_criterion(self.criterion(by))]
+            among = supported(self.n_nonzero, self.supported_size)
+            return self[least_criterion(self.criterion(by), among)]
         try:
             size = operator.index(by)  # type: ignore[arg-type]
         except TypeError:

@@ -25,8 +25,8 @@ _MOST_PAIRS = 20
 _BLOCK = 512
 # Numbers of the rows that are looked at together: they stay in the cache.
 _BLOCK_ELEMENTS = 1 << 15
-# Multiplications that a search among the rows of thin moments may take: seconds.
-_MOST_WORK = 2e10
+# Multiplications that a search among the rows of thin moments may take: as long as the fits.
+_MOST_WORK = 2e9
 # Relative rounding of sums.
 _ROUNDING = 1e-9
 # A new value is far outside if it is this many times as far from the mean as any fitted one.

@@ -106,6 +106,26 @@ class AtTheEnd(Note):
 
 
 @dataclass(frozen=True)
+class ManyVariables(Note):
+    """More variables are kept, of more columns than rows, than the rows can support."""
+
+    kind = "many variables"
+    target: int
+    kept: int
+    supported: int
+    rows: int
+
+    def text(self, names: Names, targets: Names) -> str:
+        """The note as a sentence."""
+        return (
+            f"The model{_of(self.target, targets)} keeps {self.kept} variables, chosen among "
+            f"{len(names)} columns; {self.rows} rows can support about {self.supported}, and the "
+            "others may be noise. Raise alpha, or choose it by cross-validation or the extended "
+            "BIC (ebic)."
+        )
+
+
+@dataclass(frozen=True)
 class NothingKept(Note):
     """A model without variables."""
 
@@ -311,7 +331,7 @@ def beyond_the_end(
     """Where a better alpha may be, if the chosen one is at an end of a path with m columns.
 
     The ends of an `automatic` grid are the null and the full model, and nothing is beyond them; but
-    with more columns than rows it ends at half as many variables as rows.
+    with more columns than rows it ends at as many variables as the rows can support.
     """
     if len(n_nonzero) < 2:
         return None

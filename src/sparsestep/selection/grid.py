@@ -14,6 +14,8 @@ from sparsestep.moments.moments import Moments
 from sparsestep.selection.ties import best_fitting
 from sparsestep.solvers.equations import RowEquations, independent_columns
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas, swapped
+from sparsestep.solvers.wide import supported_size
+from sparsestep.threads import one_blas_thread
 
 __all__ = ["alpha_grid", "every_size", "fit_every_size", "fit_grid", "fit_size"]
 
@@ -29,7 +31,9 @@ _ROUND = 6
 # A search for sizes fills no gap that is narrower in the logarithm, and ends at so many alphas.
 _NARROWEST = 1e-6
 _MOST_ALPHAS = 4000
-# With fewer rows than columns it is content with less: each alpha costs more.
+# With fewer rows than columns it is content with less: each alpha costs more. The first alpha is
+# so many times the drop by the best variable, which keeps nothing.
+_START = 2.0
 _LEAST_SHARE_IF_WIDE = 1e-6
 _NARROWEST_IF_WIDE = 1e-3
 _MOST_ALPHAS_IF_WIDE = 400
@@ -77,12 +81,8 @@ def _ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, 
 
 
 def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
-    """The same with fewer rows than columns, where all that counts is in a narrow range.
-
-    The loop starts from a ridge regression, which shares the signal out among all columns: the more
-    columns, the farther below the drop by the best variable is the alpha that keeps any.
-    """
-    alphas = guess[:, np.newaxis] * 2.0 ** -np.arange(8)
+    """The same with fewer rows than columns, where all that counts is in a narrow range."""
+    alphas = _START * guess[:, np.newaxis] * 2.0 ** -np.arange(8)
     kept = sizes(alphas)
     least = _LEAST_SHARE_IF_WIDE / spread * guess
     while np.any(kept.max(axis=1) < full) and np.all(alphas[:, -1] > least):
@@ -90,10 +90,20 @@ def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Ar
         alphas, kept = np.hstack([alphas, more]), np.hstack([kept, sizes(more)])
     if np.any(kept[:, 0] > 0):
         return _ends(sizes, guess, full, spread)
-    rows = np.arange(len(guess))
-    top = alphas[rows, np.maximum(np.argmax(kept > 0, axis=1) - 1, 0)]
-    enough = np.minimum(kept, full)
-    bottom = alphas[rows, np.argmax(enough, axis=1)]
+    # Both ends lie between two of these alphas, of which the larger keeps too few.
+    rows, enough = np.arange(len(guess)), np.minimum(kept.max(axis=1), full)
+    ends = [
+        np.argmax(kept >= some[:, np.newaxis], axis=1) for some in (np.minimum(1, enough), enough)
+    ]
+    larger = [alphas[rows, np.maximum(end - 1, 0)] for end in ends]
+    between = [each[:, np.newaxis] * 2.0 ** -(np.arange(8) / 8) for each in larger]
+    kept = np.hstack([sizes(np.hstack(between)), kept[rows, ends[1]][:, np.newaxis]])
+    first = np.argmax(kept[:, :8] > 0, axis=1)
+    top = np.where(
+        kept[rows, first] > 0, between[0][rows, np.maximum(first - 1, 0)], between[0][:, -1]
+    )
+    last = np.argmax(kept[:, 8:] >= enough[:, np.newaxis], axis=1)
+    bottom = larger[1] * 2.0 ** -(last / 8)
     return top, np.where(bottom < top, bottom, top / _RATIO)
 
 
@@ -231,8 +241,7 @@ class _Scale:
         The largest drop of the residual sum of squares by one variable, over its penalty factor.
     full : int
         How many penalized variables a model may have: no more than the rows can tell apart; of
-        wide data half as many, unless more are asked for. Chosen among so many columns, more than
-        that would explain any target.
+        wide data as many as the rows can support (`supported_size`), unless more are asked for.
     always : int
         How many variables have no penalty, and are in every model.
     spread : float
@@ -265,12 +274,14 @@ class _Scale:
         rank = moments.n_samples - settings.fit_intercept - always
         if isinstance(equations, RowEquations):
             # Counted, because a row in two copies tells no more apart than one of twice the weight.
-            rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
+            with one_blas_thread():
+                rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
         else:
             rank = min(rank, independent_columns(equations.S) - always)
         full = min(int(np.count_nonzero(used)), max(int(rank), 0))
         wide = moments.is_thin and bool(rank < np.count_nonzero(used))
         if wide:
-            full = min(full, (rank + 1) // 2 if largest is None else max(largest - always, 0))
+            supported = supported_size(rank + settings.fit_intercept, int(np.count_nonzero(used)))
+            full = min(full, supported if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
         return cls(guess, full, always, float(most / least) if used.any() else 1.0, wide)

@@ -16,7 +16,14 @@ from sparsestep.moments.moments import Moments
 from sparsestep.selection.ties import first_least
 from sparsestep.solvers.fitting import Fits
 
-__all__ = ["CRITERIA", "CVErrors", "criterion_path", "least_criterion", "validation_errors"]
+__all__ = [
+    "CRITERIA",
+    "CVErrors",
+    "criterion_path",
+    "least_criterion",
+    "supported",
+    "validation_errors",
+]
 
 Array = NDArray[np.float64]
 
@@ -155,6 +162,17 @@ def criterion_path(
     return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + price)
 
 
-def least_criterion(values: Array) -> int:
+def least_criterion(values: Array, among: NDArray[np.intp] | None = None) -> int:
     """Index of the smallest criterion; of equals but for rounding that of the largest alpha."""
-    return first_least(values, np.arange(len(values)), 1e-12 * np.abs(values).max())
+    among = np.arange(len(values)) if among is None else among
+    return first_least(values, among, 1e-12 * np.abs(values[among]).max())
+
+
+def supported(n_nonzero: NDArray[np.intp], largest: int | None) -> NDArray[np.intp]:
+    """The models with no more than `largest` variables beside those that all of them have.
+
+    As the residuals of ever more variables go to zero, so does every price of these beside
+    ``n log(rss / n)``.
+    """
+    largest = len(n_nonzero) and n_nonzero.max() if largest is None else largest + n_nonzero.min()
+    return np.flatnonzero(n_nonzero <= largest)

@@ -243,8 +243,8 @@ class Problem:
     _right: Array
 
     @classmethod
-    def of(cls, moments: Moments, settings: Settings, *, without_copies: bool = True) -> "Problem":
-        """The problem of these moments; thin ones may keep copies of columns."""
+    def of(cls, moments: Moments, settings: Settings) -> "Problem":
+        """The problem of these moments."""
         scale_x, scale_y, mean_x, mean_y = units(moments, settings)
         away_x, away_y = moments.mean_x - mean_x, np.atleast_1d(moments.mean_y) - mean_y
         shifted = bool(away_x.any() or away_y.any())
@@ -266,7 +266,7 @@ class Problem:
                 left = left / scale_x
                 left /= scale_x[:, np.newaxis]
             right = right / scale_x / scale_y[:, np.newaxis]
-        out = _excluded(left, moments.is_thin, settings, without_copies=without_copies)
+        out = _excluded(left, moments.is_thin, settings)
         if out.any():
             # The moments' own matrix stays as it is.
             left = left if left.flags.writeable else left.copy()
@@ -339,21 +339,19 @@ def units(moments: Moments, settings: Settings) -> tuple[Array, Array, Array, Ar
     return scale_x, scale_y, mean_x, mean_y
 
 
-def _excluded(
-    left: Array, thin: bool, settings: Settings, *, without_copies: bool
-) -> NDArray[np.bool_]:
+def _excluded(left: Array, thin: bool, settings: Settings) -> NDArray[np.bool_]:
     """Columns that may not enter, by the Gram matrix or by the rows."""
     m = left.shape[1]
     factor = settings.factors(m)
     order = np.argsort(factor, kind="stable")
     out = np.isinf(factor)
-    if thin and without_copies:
+    if thin:
         rank = np.empty(m, dtype=np.intp)
         rank[order] = np.arange(m)
         out |= copies_among_rows(left, rank)
-    elif not thin and settings.penalty_factor is None:
+    elif settings.penalty_factor is None:
         out |= later_copies(left)
-    elif not thin:
+    else:
         out[order] |= later_copies(left[np.ix_(order, order)])
     free = np.flatnonzero((factor == 0) & ~out)
     if len(free):

@@ -15,7 +15,7 @@ from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import NormalEquations, Problem, RowEquations, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-from sparsestep.solvers.wide import solve_wide
+from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread, side_by_side
 
 __all__ = ["Fits", "Problem", "Settings", "fit_alphas", "literal_steps", "swapped"]
@@ -202,8 +202,11 @@ def _polished(
     length = np.sqrt(equations.diag)
     length[length == 0] = 1.0
     S: Array | RowGram
+    most = None
     if isinstance(equations, RowEquations):
         S = RowGram(equations.A / length)
+        rank = np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True)
+        most = supported_size(int(rank) + settings.fit_intercept, coefs.shape[2])
     else:
         S = equations.S / length / length[:, np.newaxis]
     factor = settings.factors(coefs.shape[2])
@@ -215,7 +218,7 @@ def _polished(
             prices = (equations.alphas[t] / size / size)[:, np.newaxis] * finite
         prices[:, np.isinf(factor)] = np.inf
         units = size / length
-        out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes) * units
+        out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes, most) * units
         told(len(prices))
     return out
 

@@ -96,13 +96,19 @@ class RowGram:
 
 
 def polish_path(
-    S: Array | RowGram, q: Array, prices: Array, coefs: Array, sizes: Sequence[int] | None = None
+    S: Array | RowGram,
+    q: Array,
+    prices: Array,
+    coefs: Array,
+    sizes: Sequence[int] | None = None,
+    most: int | None = None,
 ) -> Array:
     """Coefficients that no single add, drop or swap improves, found from those of each row.
 
     A row of `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must
     not enter. With `sizes`, one for each row, coefficients of so many variables that no swap
-    improves; of another number if the columns do not allow it.
+    improves; of another number if the columns do not allow it. No variable is added to `most` or
+    more that have a price.
     """
     gram: Gram = S if isinstance(S, RowGram) else MatrixGram(S)
     polished = np.zeros(prices.shape)
@@ -110,7 +116,7 @@ def polish_path(
     for row, (price, coef) in enumerate(zip(prices, coefs, strict=True)):
         terms = _Terms.of(price)
         if search is None or not search.terms.same(terms):
-            search = _Search(gram, q, terms)
+            search = _Search(gram, q, terms, most)
         size = None if sizes is None else sizes[row]
         polished[row] = search.polish(terms.common, coef, size)
     return polished
@@ -153,8 +159,9 @@ class _Move:
 class _Search:
     """The search on given terms: what it finds at one common price it knows at every other."""
 
-    def __init__(self, S: Gram, q: Array, terms: _Terms) -> None:
+    def __init__(self, S: Gram, q: Array, terms: _Terms, most: int | None = None) -> None:
         self.S, self.q, self.terms = S, q, terms
+        self.most = len(q) if most is None else most + int(np.count_nonzero(terms.must))
         self.may = terms.may & (S.diag > 0)
         self.worth_while = 1e-12 * np.max(q**2 / np.where(S.diag > 0, S.diag, 1.0), initial=0.0)
         self.forward = _Forward(S, q, terms, self.may, self.worth_while)
@@ -167,7 +174,8 @@ class _Search:
 
         Those that the start had to leave out may explain much all the same.
         """
-        forward = self.forward.worth(price) if size is None else self.forward.first(size)
+        order = self.forward
+        forward = order.worth(price, self.most) if size is None else order.first(size)
         starts = [(some | self.terms.must) & self.may for some in (coef != 0, forward)]
         ends = [self._end(price, size, self._independent(start)) for start in starts]
         values = [self._objective(price, size, end) for end in ends]
@@ -208,7 +216,10 @@ class _Search:
                 # Beside nearly collinear columns rounding can make a move look better than it is.
                 mask = before
                 break
-            more = None if size is None else int(np.sign(size - np.count_nonzero(mask)))
+            count = np.count_nonzero(mask)
+            more = None if size is None else int(np.sign(size - count))
+            if size is None and count >= self.most:
+                moves = [move for move in moves if move.more <= 0]
             move = self._next(moves, price, more)
             if move is None:
                 break
@@ -326,10 +337,11 @@ class _Forward:
         self.order: list[int] = []
         self.gains: list[float] = []
 
-    def worth(self, price: float) -> Mask:
-        """The variables that come before the first that gains no more than the price."""
+    def worth(self, price: float, most: int) -> Mask:
+        """The variables, `most` at most, before the first that gains no more than the price."""
         k = 0
-        while (k < len(self.order) or self._goes_on()) and self.gains[k] > price + self.worth_while:
+        enough = price + self.worth_while
+        while k < most and (k < len(self.order) or self._goes_on()) and self.gains[k] > enough:
             k += 1
         return self._support(k)
 

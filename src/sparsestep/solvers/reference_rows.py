@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sparsestep.reference import loop
 
-__all__ = ["least_norm", "sparsestep_reference_rows"]
+__all__ = ["ridge_rows", "sparsestep_reference_rows"]
 
 
 def sparsestep_reference_rows(
@@ -76,7 +76,7 @@ def ridge_rows(
     if N.size and not free.all():
         root = 1.0 / np.sqrt(d[~free])
         B = N.T @ A[:, ~free] * root
-        u = least_norm(np.concatenate([B.T, np.eye(N.shape[1])]), N.T @ y)[0]
+        u = least_norm(np.concatenate([B.T, np.eye(N.shape[1])]), N.T @ y)
         b[~free] = root * u[: len(root)]
     if free.any():
         b[free] = linalg.lstsq(A[:, free], y - A @ b)[0]
@@ -93,16 +93,14 @@ def row_space(A: NDArray[np.float64]) -> NDArray[np.float64]:
     return some
 
 
-def least_norm(
-    F: NDArray[np.float64], y: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The shortest u with ``F'u = y``, and an orthonormal basis of the columns of F.
+def least_norm(F: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The shortest u with ``F'u = y``.
 
     With rows sorted by size and columns pivoted, each row of F keeps its own digits, however much
     the rows differ in size (Cox and Higham 1998).
     """
     order = np.argsort(-np.abs(F).max(axis=1), kind="stable")
     Q, R, pivot = linalg.qr(F[order], mode="economic", pivoting=True, check_finite=False)
-    back = np.argsort(order)
-    u = Q @ linalg.solve_triangular(R, y[pivot], trans=1, check_finite=False)
-    return u[back], Q[back]
+    u = np.empty(len(F))
+    u[order] = Q @ linalg.solve_triangular(R, y[pivot], trans=1, check_finite=False)
+    return u
