@@ -24,7 +24,7 @@ from sparsestep.solvers.equations import (
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
-from sparsestep.solvers.wide import solve_wide, supported_size
+from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
 from sparsestep.threads import one_blas_thread
 
 __all__ = [
@@ -275,6 +275,13 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
     """
     units, alphas = units_of(moments, settings), np.array([alpha])
     equations = equations_of(units, moments, alphas, settings)
+    if isinstance(equations, RowEquations) and settings.solver != "reference" and alpha > 0:
+        factor = penalty_factors(settings, moments.n_features)
+        sets = WorkingSets(equations.A, equations.y[0], factor, settings.schedule)
+        sets.solve(equations.alphas[0])
+        outside = np.ones(len(factor), dtype=bool)
+        outside[sets.sets[0]] = False
+        equations.A[:, outside] = 0.0
     # The last step at each gamma overwrites those before it.
     steps: dict[float, Array] = {}
     final = _literally(equations, settings, steps.__setitem__)[0, 0]
