@@ -346,7 +346,7 @@ def test_estimators_follow_the_literal_loop_on_the_set(fit_intercept, standardiz
 
 @pytest.mark.parametrize("solver", ["auto", "reference"])
 def test_the_reference_is_the_loop_on_all_columns(solver):
-    """Of two columns and one of their sum the loop on all keeps the sum, as does the set."""
+    """And the default that on the working set."""
     A, y = wide_problem("uncorrelated", 12, 30, 8)
     found = SparseStep(1.0, solver=solver).fit(A, y)
     if solver == "reference":

@@ -15,7 +15,7 @@ from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import NormalEquations, Problem, RowEquations, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-from sparsestep.solvers.wide import solve_wide, supported_size
+from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
 from sparsestep.threads import one_blas_thread, side_by_side
 
 __all__ = ["Fits", "Problem", "Settings", "fit_alphas", "literal_steps", "swapped"]
@@ -179,6 +179,13 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
     For one target, in the units and on the columns of a fit: what may not enter stays zero.
     """
     equations = Problem.of(moments, settings).equations(np.array([alpha]))
+    if isinstance(equations, RowEquations) and settings.solver != "reference" and alpha > 0:
+        factor = settings.factors(moments.n_features)
+        sets = WorkingSets(equations.A, equations.y[0], factor, settings.schedule)
+        sets.solve(equations.alphas[0])
+        outside = np.ones(len(factor), dtype=bool)
+        outside[sets.sets[0]] = False
+        equations.A[:, outside] = 0.0
     # The last step at each gamma overwrites those before it.
     steps: dict[float, Array] = {}
     final = _literally(equations, settings, steps.__setitem__)[0, 0]
