@@ -25,8 +25,10 @@ _MOST_PAIRS = 20
 _BLOCK = 512
 # Numbers of the rows that are looked at together: they stay in the cache.
 _BLOCK_ELEMENTS = 1 << 15
-# Multiplications that a search among the rows of thin moments may take: as long as the fits.
-_MOST_WORK = 2e9
+# Multiplications that a search among the rows of thin moments may take: less than a second.
+_MOST_WORK = 2e10
+# Rounding of correlations in single precision.
+_SINGLE = 1e-5
 # Relative rounding of sums.
 _ROUNDING = 1e-9
 # A new value is far outside if it is this many times as far from the mean as any fitted one.
@@ -205,19 +207,30 @@ def _nearly_collinear(
     m = moments.n_features
     if moments.is_thin and moments.n_samples * m**2 > _MOST_WORK:
         return None, ()
-    rows = moments.rows[0] if moments.is_thin else None
     length = np.sqrt(moments.diag)
     inverse = np.divide(1.0, length, out=np.zeros_like(length), where=own & (length > 0))
+    # Among rows the search is in single precision, and the pairs found are computed anew.
+    unit = moments.rows[0] * inverse if moments.is_thin else None
+    single = None if unit is None else unit.astype(np.float32)
     count = 0
     best: list[tuple[int, int, float]] = []
+    part: NDArray[np.floating[Any]]
     for low in range(0, m, _BLOCK):
         block = slice(low, min(low + _BLOCK, m))
-        S = moments.xtx[block, low:] if rows is None else rows[:, block].T @ rows[:, low:]
-        # Scaled from one side at a time: the product of two lengths may overflow.
-        part = (S * inverse[block, np.newaxis]) * inverse[low:]
+        if single is None:
+            # Scaled from one side at a time: the product of two lengths may overflow.
+            part = (moments.xtx[block, low:] * inverse[block, np.newaxis]) * inverse[low:]
+        else:
+            part = single[:, block].T @ single[:, low:]
         first, second = np.nonzero(np.triu(np.abs(part) >= COLLINEAR, 1))
         count += len(first)
         r = np.clip(part[first, second], -1.0, 1.0)
+        if unit is not None:
+            near = np.abs(r) >= np.sort(np.abs(r))[-_MOST_PAIRS:].min(initial=1.0) - _SINGLE
+            first, second = first[near], second[near]
+            r = np.zeros(len(first))
+            for row in unit[:, low:]:
+                r += row[first] * row[second]
         # Of pairs that are equal but for rounding the first.
         order = np.lexsort((second, first, -np.round(np.abs(r), 10)))[:_MOST_PAIRS]
         best += [(low + int(first[k]), low + int(second[k]), float(r[k])) for k in order]
