@@ -22,6 +22,7 @@ _R = TypeVar("_R")
 _limit_lock = threading.Lock()
 _limit_users = 0
 _limit: Any = None
+_threads_without_limit = 1
 
 
 @cache
@@ -31,7 +32,11 @@ def blas() -> Any:
 
 
 def blas_threads() -> int:
-    """How many threads linear algebra may use now."""
+    """How many threads linear algebra may use, but for `one_blas_thread`."""
+    return _threads_without_limit if _limit_users else _threads_now()
+
+
+def _threads_now() -> int:
     return max((pool["num_threads"] for pool in blas().info()), default=1)
 
 
@@ -39,12 +44,16 @@ def blas_threads() -> int:
 def one_blas_thread() -> Iterator[None]:
     """Linear algebra in one thread per caller, as several callers at once are quickest.
 
+    Threads of linear algebra that have just worked wait for more on a core of their own, some
+    hundredths of a second long: too long beside fits that take no longer.
+
     The limit holds for the whole process, so the last of overlapping callers lifts it: each lifting
     its own would leave the limit of whoever came first in place for ever.
     """
-    global _limit_users, _limit
+    global _limit_users, _limit, _threads_without_limit
     with _limit_lock:
         if _limit_users == 0:
+            _threads_without_limit = _threads_now()
             with _in_control():
                 _limit = blas().limit(limits=1)
         _limit_users += 1
@@ -54,7 +63,7 @@ def one_blas_thread() -> Iterator[None]:
         with _limit_lock:
             _limit_users -= 1
             # Whoever set another number since then wants that one.
-            if _limit_users == 0 and blas_threads() == 1:
+            if _limit_users == 0 and _threads_now() == 1:
                 with _in_control():
                     _limit.restore_original_limits()
 

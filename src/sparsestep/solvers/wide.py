@@ -56,7 +56,7 @@ def supported_size(n: float, m: int) -> int:
     """
     rows = max(n, 1.0)
     log_log = np.log(max(np.log(rows), np.e))
-    return max(int(rows / (log_log * np.log(max(m, 3)))), 1)
+    return int(np.clip(rows / (log_log * np.log(max(m, 3))), 1, max(m, 1)))
 
 
 # Several threads of linear algebra wait for each other longer than these products take.
