@@ -32,11 +32,7 @@ def blas() -> Any:
 
 
 def blas_threads() -> int:
-    """How many threads linear algebra may use, but for `one_blas_thread`."""
-    return _threads_without_limit if _limit_users else _threads_now()
-
-
-def _threads_now() -> int:
+    """How many threads linear algebra may use now."""
     return max((pool["num_threads"] for pool in blas().info()), default=1)
 
 
@@ -53,7 +49,7 @@ def one_blas_thread() -> Iterator[None]:
     global _limit_users, _limit, _threads_without_limit
     with _limit_lock:
         if _limit_users == 0:
-            _threads_without_limit = _threads_now()
+            _threads_without_limit = blas_threads()
             with _in_control():
                 _limit = blas().limit(limits=1)
         _limit_users += 1
@@ -63,7 +59,7 @@ def one_blas_thread() -> Iterator[None]:
         with _limit_lock:
             _limit_users -= 1
             # Whoever set another number since then wants that one.
-            if _limit_users == 0 and _threads_now() == 1:
+            if _limit_users == 0 and blas_threads() == 1:
                 with _in_control():
                     _limit.restore_original_limits()
 
@@ -84,8 +80,10 @@ def _in_control() -> Iterator[None]:
 
 
 def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: bool) -> list[_R]:
-    """The function of each task, side by side in as many threads as linear algebra may use."""
-    threads = blas_threads() if worthwhile else 1
+    """The function of each task, side by side in as many threads as linear algebra could use."""
+    threads = 1
+    if worthwhile:
+        threads = _threads_without_limit if _limit_users else blas_threads()
     if threads == 1 or len(tasks) < min(2 * threads, ENOUGH_TASKS):
         return [function(task) for task in tasks]
     # NumPy keeps what it does about overflow in the context, which threads do not inherit.
