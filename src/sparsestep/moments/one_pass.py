@@ -27,10 +27,10 @@ Block = tuple[Any, NDArray[Any], Array | None]
 
 # Row ranges summed side by side. A constant, so that the sums do not depend on the thread count.
 STRIPES = 8
-# Below this many numbers stripes cost more than they save; above this many columns one product
-# keeps all cores busy by itself.
+# Below this many numbers stripes cost more than they save; above this many columns the product of
+# one block keeps all cores busy by itself.
 STRIPE_ELEMENTS = 1 << 23
-STRIPE_COLUMNS = 256
+STRIPE_COLUMNS = 512
 # Below this share of stored entries sparse products beat dense ones on blocks made dense.
 SPARSE_DENSITY = 0.04
 # Each product ends with NumPy copying one triangle to the other: a tenth of the time at 1000 rows.
