@@ -30,7 +30,7 @@ from rivals.libraries import LIBRARIES
 from skglm.estimators import MCPRegression
 
 from sparsestep import sparsestep_path
-from sparsestep.selection.selection import criterion_path
+from sparsestep.selection.criteria import criterion_path
 
 SIZES = ((200, 20_000, 0.0), (200, 20_000, 0.8), (500, 5_000, 0.0))
 LARGEST = 50

@@ -22,7 +22,7 @@ import numpy as np
 from skglm.estimators import MCPRegression
 
 from sparsestep import SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.selection.selection import criterion_path
+from sparsestep.selection.criteria import criterion_path
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import supported_size
 

@@ -27,8 +27,8 @@ from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.model.file import document_of
 from sparsestep.report import render_report
+from sparsestep.selection.cross_validation import CVErrors
 from sparsestep.selection.grid import every_size
-from sparsestep.selection.selection import CVErrors
 from sparsestep.solvers.fitting import Settings, fit_alphas
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])

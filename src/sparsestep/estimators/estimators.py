@@ -44,7 +44,7 @@ from sparsestep.estimators.validation import (
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
-from sparsestep.selection.selection import CRITERIA
+from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.splitting import split_moments
 from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Settings

@@ -30,8 +30,9 @@ from sparsestep.inference.notes import (
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
+from sparsestep.selection.criteria import least_criterion, supported
+from sparsestep.selection.cross_validation import validation_errors
 from sparsestep.selection.grid import fit_size
-from sparsestep.selection.selection import least_criterion, supported, validation_errors
 from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine

@@ -9,9 +9,14 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
+from sparsestep.selection.criteria import (
+    CRITERIA,
+    best_fitting,
+    criterion_path,
+    least_criterion,
+    supported,
+)
 from sparsestep.selection.grid import fit_every_size, fit_grid
-from sparsestep.selection.selection import CRITERIA, criterion_path, least_criterion, supported
-from sparsestep.selection.ties import best_fitting
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.wide import supported_size

@@ -1,5 +1,5 @@
 """Coefficients become a choice.
 
-In: `Moments` of the whole and of folds. Out: the alphas worth a fit, cross-validation errors,
-information criteria, and the alpha of least error.
+In: `Moments` of the whole and of folds. Out: the alphas worth a fit (`grid`), errors of held-out
+folds (`splitting`, `cross_validation`), information criteria (`criteria`), and the model of least.
 """

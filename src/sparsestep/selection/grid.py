@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
-from sparsestep.selection.ties import best_fitting
+from sparsestep.selection.criteria import best_fitting
 from sparsestep.solvers.equations import RowEquations, independent_columns
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas, swapped
 from sparsestep.solvers.wide import supported_size

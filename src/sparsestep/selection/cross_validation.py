@@ -1,4 +1,4 @@
-"""Choosing alpha: cross-validation, one standard error, information criteria. All on moments.
+"""Choosing alpha by cross-validation, on moments: the smallest error, or one standard error above.
 
 A fold's validation error needs no row: for coefficients b and intercept a the fold's moments give
 ``sum w (y - a - x'b)^2`` exactly (`Moments.rss`).
@@ -10,24 +10,14 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from sparsestep.moments.moments import Moments
-from sparsestep.selection.ties import first_least
+from sparsestep.selection.criteria import first_least
 from sparsestep.solvers.fitting import Fits
 
-__all__ = [
-    "CRITERIA",
-    "CVErrors",
-    "criterion_path",
-    "least_criterion",
-    "supported",
-    "validation_errors",
-]
+__all__ = ["CVErrors", "validation_errors"]
 
 Array = NDArray[np.float64]
-
-CRITERIA = ("aic", "bic", "ebic", "gic")
 
 
 @dataclass(frozen=True)
@@ -129,50 +119,3 @@ def validation_errors(
             rss = fold.target(t).rss(fit.coefs[t].T, fit.intercepts[t])
             mse[t, :, k] = np.asarray(rss) / fold.weight_sum
     return [CVErrors(errors, weights, total) for errors in mse]
-
-
-def criterion_path(
-    criterion: str, rss: Array, n_nonzero: NDArray[np.intp], n: float, m: int
-) -> Array:
-    """Information criterion of each model: ``n log(rss / n)`` plus a price for its k variables.
-
-    ======  =======================================
-    aic     2 k
-    bic     log(n) k
-    ebic    log(n) k + 2 log(m choose k)
-    gic     log(log n) log(m) k, each at least 1
-    ======  =======================================
-
-    (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.) Residuals that are rounding
-    count as one size, so that of several perfect fits the sparsest is the best.
-    """
-    k = np.asarray(n_nonzero, dtype=np.float64)
-    log_n = np.log(max(n, 2.0))
-    if criterion == "aic":
-        price = 2.0 * k
-    elif criterion == "bic":
-        price = log_n * k
-    elif criterion == "ebic":
-        price = log_n * k + 2.0 * (gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1))
-    elif criterion == "gic":
-        price = np.log(max(log_n, np.e)) * np.log(max(m, np.e)) * k
-    else:
-        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}.")
-    rounding = max(1e-12 * float(np.max(rss)), np.finfo(np.float64).tiny)
-    return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + price)
-
-
-def least_criterion(values: Array, among: NDArray[np.intp] | None = None) -> int:
-    """Index of the smallest criterion; of equals but for rounding that of the largest alpha."""
-    among = np.arange(len(values)) if among is None else among
-    return first_least(values, among, 1e-12 * np.abs(values[among]).max())
-
-
-def supported(n_nonzero: NDArray[np.intp], largest: int | None) -> NDArray[np.intp]:
-    """The models with no more than `largest` variables beside those that all of them have.
-
-    As the residuals of ever more variables go to zero, so does every price of these beside
-    ``n log(rss / n)``.
-    """
-    largest = len(n_nonzero) and n_nonzero.max() if largest is None else largest + n_nonzero.min()
-    return np.flatnonzero(n_nonzero <= largest)
