@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import threadpoolctl
 
-__all__ = ["blas_threads", "one_blas_thread", "side_by_side"]
+__all__ = ["blas_threads", "one_blas_thread", "side_by_side", "task_threads"]
 
 # Fewer than two tasks for each thread, and fewer than this many, leave threads idle at the end;
 # linear algebra then uses them better.
@@ -34,6 +34,11 @@ def blas() -> Any:
 def blas_threads() -> int:
     """How many threads linear algebra may use now."""
     return max((pool["num_threads"] for pool in blas().info()), default=1)
+
+
+def task_threads() -> int:
+    """How many tasks to run side by side: the threads of linear algebra without our limit."""
+    return _threads_without_limit if _limit_users else blas_threads()
 
 
 @contextmanager
@@ -81,9 +86,7 @@ def _in_control() -> Iterator[None]:
 
 def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: bool) -> list[_R]:
     """The function of each task, side by side in as many threads as linear algebra could use."""
-    threads = 1
-    if worthwhile:
-        threads = _threads_without_limit if _limit_users else blas_threads()
+    threads = task_threads() if worthwhile else 1
     if threads == 1 or len(tasks) < min(2 * threads, ENOUGH_TASKS):
         return [function(task) for task in tasks]
     # NumPy keeps what it does about overflow in the context, which threads do not inherit.

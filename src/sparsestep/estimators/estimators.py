@@ -53,7 +53,7 @@ from sparsestep.sources.checks import target_names
 from sparsestep.sources.dask import is_dask
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
-from sparsestep.threads import blas_threads
+from sparsestep.threads import one_blas_thread, task_threads
 from sparsestep.words import cross_validation, made_up_names
 
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
@@ -178,7 +178,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             return self.fit_moments(dask_moments(X, y, sample_weight))
         table = self._table(X, y, sample_weight)
         moments = Moments._of_table(table)._labelled(target_names(y))
-        with _underflow_ignored():
+        with _underflow_ignored(), one_blas_thread():
             self._show(self._chosen(moments, table))
         return self
 
@@ -194,7 +194,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self
         """
         self._adopt(moments)
-        with _underflow_ignored():
+        with _underflow_ignored(), one_blas_thread():
             self._show(self._chosen(moments))
         return self
 
@@ -369,7 +369,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             penalty_factor=self._factors(),
             polish=self.polish,
             solver=self.solver,
-            n_jobs=blas_threads() if n_jobs is None else effective_n_jobs(n_jobs),
+            n_jobs=task_threads() if n_jobs is None else effective_n_jobs(n_jobs),
         )
 
     def _factors(self) -> Array | None:
@@ -633,7 +633,7 @@ class SparseStepCV(_SparseStepBase):
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
         if self.verbose:
             settings = replace(settings, watch=_now_and_then(self._say))
-        with _underflow_ignored():
+        with _underflow_ignored(), one_blas_thread():
             self._show(
                 by_validation(
                     whole, train, valid, how, alphas, self.rule, settings, self._say, rows
@@ -797,7 +797,7 @@ def sparsestep_path(
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
-    with _underflow_ignored():
+    with _underflow_ignored(), one_blas_thread():
         fits, missing = fit_path(moments, wanted, settings)
         path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
         path, error = path._refined(rows, 0, moments, settings)

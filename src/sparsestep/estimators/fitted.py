@@ -37,7 +37,6 @@ from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine
 from sparsestep.solvers.wide import supported_size
-from sparsestep.threads import one_blas_thread
 from sparsestep.words import cross_validation, made_up_names, quoted, variables
 
 __all__ = [
@@ -248,7 +247,6 @@ class Fitted:
         return f"{self.target_names[which]} ({which + 1} of {len(self.targets)}; target= chooses)"
 
 
-@one_blas_thread()
 def by_alpha(
     moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
 ) -> Fitted:
@@ -263,7 +261,6 @@ def by_alpha(
     return found.fitted(fits.n_iter)
 
 
-@one_blas_thread()
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
     """The best-fitting model found with exactly `size` variables."""
     if size > moments.n_features:
@@ -324,7 +321,6 @@ def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
     return Moments.merge(folds), leave_one_out(folds)
 
 
-@one_blas_thread()
 def by_validation(
     whole: Moments,
     train: Sequence[Moments],
@@ -372,7 +368,6 @@ def by_validation(
     return found.fitted(fits.n_iter)
 
 
-@one_blas_thread()
 def by_criterion(
     moments: Moments,
     alphas: int | Array,

@@ -20,7 +20,6 @@ from sparsestep.selection.grid import fit_every_size, fit_grid
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.wide import supported_size
-from sparsestep.threads import one_blas_thread
 from sparsestep.words import made_up_names, variables
 
 if TYPE_CHECKING:
@@ -317,8 +316,6 @@ def _nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
     return f"the nearest size{'s are' if len(near) > 1 else ' is'} {' and '.join(near)}"
 
 
-# Threads of linear algebra wait for each other, and on cores, longer than most paths take.
-@one_blas_thread()
 def fit_path(
     moments: Moments, alphas: int | str | Array, settings: Settings
 ) -> tuple[Fits, tuple[int, ...]]:
