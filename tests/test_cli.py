@@ -1161,7 +1161,7 @@ REFUSED = [
     ("predict flats.csv flats.csv -o out.parquet", "not a model file"),
     ("report bad", "bad cannot be used", empty_folder),
     ("report bad.json", "cut short or damaged", cut("model.json", "bad.json")),
-    ("report bad.json", "newer than 1.*update", changed_model(schema=2)),
+    ("report bad.json", "newer than 2.*update", changed_model(schema=3)),
     ("report bad.json", "not a model file", changed_model(format="x")),
     ("report bad.json", "checksum", changed_model(n_iter=1)),
     ("report bad.json", "holds NaN", changed_model(n_iter=float("nan"))),

@@ -131,7 +131,7 @@ def test_one_standard_error_takes_the_sparsest_that_is_near(mse, data):
     sizes = st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))
     kept = np.array(data.draw(sizes))
     errors = CVErrors(mse, np.array([1.0, 2.0, 2.0, 5.0]), 10.0)
-    best, chosen = errors.best(), errors.best_within_one_se(kept)
+    best, chosen = errors.best(), errors.chosen("1se", kept)
     assert_allclose(errors.mean[best], errors.mean.min(), rtol=1e-9, atol=1e-13)
     bound = errors.mean[best] + errors.se[best]
     near = errors.mean <= bound
@@ -146,7 +146,7 @@ def test_of_equal_errors_the_largest_alpha_is_taken():
     mse = np.outer([5.0, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
     errors = CVErrors(mse, np.ones(2), 2.0)
     assert errors.best() == 1
-    assert errors.best_within_one_se(np.array([0, 2, 2, 2, 3])) == 1
+    assert errors.chosen("1se", np.array([0, 2, 2, 2, 3])) == 1
     X, _ = table(40, 5)
     model = SparseStepCV(30, cv=4).fit(X, 1.0 + 2.0 * X[:, 1])
     assert_allclose(model.coef_, [0, 2, 0, 0, 0], atol=1e-12)

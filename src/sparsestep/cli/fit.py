@@ -44,7 +44,8 @@ def fit(
     alpha: float | None = None,
     criterion: Literal["aic", "bic", "ebic", "gic"] | None = None,
     size: Annotated[int | None, Whole] = None,
-    rule: Literal["min", "1se"] | None = None,
+    rule: Literal["min", "paired", "1se", "average"] | None = None,
+    shrink: Annotated[bool, Flag] = False,
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,
     always: Annotated[list[str] | None, Names] = None,
@@ -69,7 +70,11 @@ def fit(
     size
         Keep exactly so many variables: the best model of that size that is found by swaps.
     rule
-        With cross-validation: the smallest error, or the sparsest model within one standard error.
+        With cross-validation: the smallest error; the sparsest model near it, by half the standard
+        error of the difference or by one of the error; or the average of all models.
+    shrink
+        With cross-validation: shrink the coefficients of the variables kept, by ridge regression
+        whose penalty is cross-validated too. For prediction.
     alphas
         How many alphas to try, or which, as 1,10,100.
     polish
@@ -86,7 +91,7 @@ def fit(
     screen = Screen(talk)
     data = expanded(data)
     check_outputs([(model, "model", [".json"]), (report, "report", [".html", ".htm"])], data)
-    kind = _kind(cv, alpha, criterion, size, rule)
+    kind = _kind(cv, alpha, criterion, size, rule, shrink=shrink)
     wanted = alphas_given(alphas)
     folds = _folds(data, cv) if kind == "SparseStepCV" else None
     if alpha is not None:
@@ -116,8 +121,9 @@ def fit(
             own = {"criterion": criterion, "alphas": wanted}
         else:
             splitter = GIVEN_FOLDS if are_moments(data) else None
-            fitted = by_folds(reading.parts, wanted, rule or "min", settings, splitter)
-            own = {"alphas": wanted, "cv": len(reading.parts), "rule": rule or "min"}
+            how = rule or "min", "cv" if shrink else None
+            fitted = by_folds(reading.parts, wanted, *how, settings, splitter)
+            own = {"alphas": wanted, "cv": len(reading.parts), "rule": how[0], "shrink": how[1]}
             own |= {"n_jobs": None, "verbose": 0}
         path = None
         if kind == "SparseStep" and (model or report):
@@ -140,15 +146,22 @@ def fit(
 
 
 def _kind(
-    cv: int | None, alpha: float | None, criterion: str | None, size: int | None, rule: str | None
+    cv: int | None,
+    alpha: float | None,
+    criterion: str | None,
+    size: int | None,
+    rule: str | None,
+    *,
+    shrink: bool,
 ) -> Kind:
     """The estimator that the options ask for."""
     choices = {"--cv": cv, "--alpha": alpha, "--criterion": criterion, "--size": size}
     given = [name for name, value in choices.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} exclude each other; give one of them.")
-    if rule is not None and given not in ([], ["--cv"]):
-        raise InputError(f"--rule is for cross-validation; leave out --rule or {given[0]}.")
+    for option, used in (("--rule", rule is not None), ("--shrink", shrink)):
+        if used and given not in ([], ["--cv"]):
+            raise InputError(f"{option} is for cross-validation; leave out {option} or {given[0]}.")
     if given in (["--alpha"], ["--size"]):
         return "SparseStep"
     return "SparseStepIC" if given == ["--criterion"] else "SparseStepCV"
@@ -244,6 +257,7 @@ def _print(
             screen.say(f"{what}: {path}")
     names = question["features"]
     cv, criterion, index = target["cv"], target["criterion"], target["index"]
+    inclusion, averaged = target["inclusion"], question["choice"]["rule"] == "average"
     screen.json(
         {
             "target": target["name"],
@@ -252,6 +266,7 @@ def _print(
             "variables": len(names),
             "kept": [
                 {"variable": names[j], "coefficient": b, "std_error": se, "low": low, "high": high}
+                | ({} if inclusion is None else {"inclusion": inclusion[j]})
                 for j, b, se, low, high in zip(
                     target["kept"],
                     target["coef"],
@@ -266,9 +281,11 @@ def _print(
             "alpha": target["alpha"],
             "chosen_by": target["how"],
             "r2": target["r2"],
-            "cv_error": None if cv is None or index is None else cv["mean"][index],
-            "cv_error_se": None if cv is None or index is None else cv["se"][index],
+            # An average is no model of one alpha.
+            "cv_error": None if cv is None or averaged else cv["mean"][index],
+            "cv_error_se": None if cv is None or averaged else cv["se"][index],
             "cv_error_of_choice": None if cv is None else cv["of_choice"],
+            "shrinkage": None if cv is None else cv["shrinkage"],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
             "notes": notes,
             "model": None if model is None else str(model),

@@ -394,7 +394,14 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             self.cv_mean_ = self._one_or_all([cv.mean for cv in tables])
             self.cv_se_ = self._one_or_all([cv.se for cv in tables])
             self.alpha_min_ = self._one_or_all([cv.alpha_min for cv in tables])
+            self.cv_paired_se_ = self._one_or_all([cv.paired_se for cv in tables])
+            self.alpha_paired_ = self._one_or_all([cv.alpha_paired for cv in tables])
             self.alpha_1se_ = self._one_or_all([cv.alpha_1se for cv in tables])
+            if tables[0].shrinkage is not None:
+                self.shrinkage_ = self._one_or_all([cv.shrinkage for cv in tables])
+        inclusion = [target.inclusion for target in targets if target.inclusion is not None]
+        if inclusion:
+            self.inclusion_ = self._one_or_all(inclusion)
         criteria = [target.criterion for target in targets if target.criterion is not None]
         if criteria:
             self.criterion_path_ = self._one_or_all(criteria)
@@ -476,9 +483,16 @@ class SparseStepCV(_SparseStepBase):
     cv : int, splitter or iterable of (train, test), default=10
         Any of scikit-learn's ways to split. A number means as many contiguous folds; given splits
         are pairs of row numbers, or of one True or False for each row.
-    rule : {"min", "1se"}, default="min"
-        "min" takes the smallest cross-validation error; "1se" the sparsest model within one
-        standard error of it, which takes at least two splits.
+    rule : {"min", "paired", "1se", "average"}, default="min"
+        "min" takes the smallest cross-validation error; "paired" the sparsest model whose error
+        exceeds it by no more than half the standard error of this difference. "average" is the
+        average of all models, weighted by ``error ** (-n / 3)``; it keeps the variables whose
+        models have more than half of the weight. "1se" is the sparsest model within one standard
+        error of the smallest error, most of which is noise that all alphas share: with many rows
+        it leaves out variables of which there is no doubt. "paired" and "1se" take two splits.
+    shrink : {None, "cv"}, default=None
+        "cv" shrinks the coefficients of the variables kept, by ridge regression whose penalty is
+        chosen by cross-validation too: for prediction, above all of noisy targets.
     n_jobs : int, default=None
         Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
         linear algebra uses. The answer does not depend on it.
@@ -496,10 +510,18 @@ class SparseStepCV(_SparseStepBase):
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
         Cross-validation error of each alpha, folds weighted by their size, and its standard error:
         that of as many folds as are disjoint, and NaN for a single split.
-    alpha_min_, alpha_1se_ : float or ndarray of shape (n_targets,)
-        The alphas of the two rules; the same for a single split.
+    cv_paired_se_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
+        Standard error of each error's difference to the smallest.
+    alpha_min_, alpha_paired_, alpha_1se_ : float or ndarray of shape (n_targets,)
+        The alphas of the rules; the same for a single split. That of "average" is `alpha_min_`,
+        where the weight is largest.
     path_ : Path or list of Path
-        The models of all alphas on all rows.
+        The models of all alphas on all rows, shrunk if `shrink`.
+    inclusion_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        With "average": the weight of the models that include each variable, from 0 to 1.
+    shrinkage_ : float or ndarray of shape (n_targets,)
+        With `shrink`: the penalty of the ridge regressions, as a share of each column's sum of
+        squares; 0 where none was best.
 
     Notes
     -----
@@ -530,6 +552,7 @@ class SparseStepCV(_SparseStepBase):
     _: KW_ONLY
     cv: Any = 10
     rule: str = "min"
+    shrink: str | None = None
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -636,7 +659,16 @@ class SparseStepCV(_SparseStepBase):
         with _underflow_ignored(), one_blas_thread():
             self._show(
                 by_validation(
-                    whole, train, valid, how, alphas, self.rule, settings, self._say, rows
+                    whole,
+                    train,
+                    valid,
+                    how,
+                    alphas,
+                    self.rule,
+                    self.shrink,
+                    settings,
+                    self._say,
+                    rows,
                 )
             )
 

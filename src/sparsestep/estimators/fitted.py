@@ -30,9 +30,11 @@ from sparsestep.inference.notes import (
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
+from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
 from sparsestep.selection.criteria import least_criterion, supported
-from sparsestep.selection.cross_validation import validation_errors
+from sparsestep.selection.cross_validation import RULES, CVErrors, validation_errors
 from sparsestep.selection.grid import fit_size
+from sparsestep.selection.shrinkage import shrunk_by_validation
 from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
 from sparsestep.solvers.refinement import refine
@@ -92,22 +94,28 @@ class CVResult:
     Attributes
     ----------
     mse : ndarray of shape (n_alphas, n_folds)
-    mean, se : ndarrays of shape (n_alphas,)
-        Of a single fold there is no standard error: NaN.
-    alpha_min, alpha_1se : float
-        The alphas of the two rules; of a single fold they are the same.
+    mean, se, paired_se : ndarrays of shape (n_alphas,)
+        The error, its standard error, and that of its difference to the smallest error. Of a single
+        fold there is none: NaN.
+    alpha_min, alpha_paired, alpha_1se : float
+        The alphas of the rules; of a single fold they are the same.
     of_choice : float
-        The error of the first rule, its choice of alpha included; of a single fold NaN.
+        The error of the rule, its choice included; of a single fold NaN.
     splits : Splits
+    shrinkage : float, or None
+        The penalty of the ridge regressions on the variables kept, whose errors these are.
     """
 
     mse: Array
     mean: Array
     se: Array
+    paired_se: Array
     alpha_min: float
+    alpha_paired: float
     alpha_1se: float
     of_choice: float
     splits: Splits
+    shrinkage: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,8 @@ class TargetModel:
         Of alpha on the path.
     cv : CVResult, or None
     criterion : ndarray of shape (n_alphas,), or None
+    inclusion : ndarray of shape (m,), or None
+        Of an average of models the weight of those that include each variable.
     """
 
     coef: Array
@@ -147,6 +157,7 @@ class TargetModel:
     index: int | None = None
     cv: CVResult | None = None
     criterion: Array | None = None
+    inclusion: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -227,6 +238,10 @@ class Fitted:
             facts["no std. errors"] = (
                 f"{rows} are too few for {variables(len(kept))}; a weight of k counts as k rows"
             )
+        elif model.inclusion is not None:
+            facts["no std. errors"] = "the coefficients are averages over models"
+        elif model.cv is not None and model.cv.shrinkage:
+            facts["no std. errors"] = "the coefficients are shrunk"
         return Summary(
             facts,
             [names[int(j)] for j in kept],
@@ -240,6 +255,7 @@ class Fitted:
                 for note in self.notes
                 if getattr(note, "target", which) == which
             ],
+            None if model.inclusion is None else model.inclusion[kept],
         )
 
     def _called(self, which: int) -> str:
@@ -305,13 +321,14 @@ def by_folds(
     folds: Sequence[Moments],
     alphas: int | Array,
     rule: str,
+    shrink: str | None,
     settings: Settings,
     splitter: str | None = None,
 ) -> Fitted:
     """The model that cross-validation over the folds chooses."""
     whole, train = without_each(folds)
     splits = Splits(cross_validation(len(folds)), splitter)
-    return by_validation(whole, train, folds, splits, alphas, rule, settings)
+    return by_validation(whole, train, folds, splits, alphas, rule, shrink, settings)
 
 
 def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
@@ -328,18 +345,13 @@ def by_validation(
     splits: Splits,
     alphas: int | Array,
     rule: str,
+    shrink: str | None,
     settings: Settings,
     say: Callable[[str], None] = lambda message: None,
     rows: Table | None = None,
 ) -> Fitted:
     """The model of the alpha that fits to each of `train` do best with on what they left out."""
-    if rule not in ("min", "1se"):
-        raise ValueError(f"rule must be 'min' or '1se'; got {rule!r}.")
-    if rule == "1se" and len(valid) == 1:
-        raise ValueError(
-            "rule='1se' needs at least two splits, as the error on a single one has no standard "
-            "error; use rule='min' or more splits."
-        )
+    _check_rule(rule, shrink, len(valid))
     for k, fold in enumerate(valid):
         if fold.weight_sum <= 0:
             raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
@@ -347,25 +359,74 @@ def by_validation(
     grid = alphas_of(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
-    fits, *partial_fits = fit_alphas([problem, *train], grid, settings)
+    all_fits = fit_alphas([problem, *train], grid, settings)
     found = _Found(whole, settings, rows)
-    for t, errors in enumerate(validation_errors(partial_fits, valid, whole.weight_sum)):
-        path, _ = Path.of(whole, fits, t)._refined(rows, t, whole, settings)
-        best, sparse = errors.best(), errors.best_within_one_se(path.n_nonzero)
-        index = best if rule == "min" else sparse
-        mean, se = errors.mean, errors.se
-        ends = float(path.alphas[best]), float(path.alphas[sparse])
-        cv = CVResult(errors.mse, mean, se, *ends, errors.of_choice(), splits)
-        how, error = f"{splits.scheme}, {rule}", f"{mean[index]:.5g} +- {se[index]:.4g}"
-        if len(valid) == 1:
-            how, error = splits.scheme, f"{mean[index]:.5g} without the choice of alpha"
-        elif rule == "min":
-            error += f"; {cv.of_choice:.5g} with the choice of alpha"
-        point = _point(fits, t, index)
+    for t, errors in enumerate(validation_errors(all_fits[1:], valid, whole.weight_sum)):
+        data = [moments.target(t) for moments in (whole, *train)]
+        tests = [fold.target(t) for fold in valid]
+        fits = [each.target(t) for each in all_fits]
+        rho = None
+        if shrink is not None:
+            rho, fits, errors = shrunk_by_validation(
+                data, fits, tests, errors, fit_intercept=settings.fit_intercept
+            )
+            say(f"shrinkage {rho:.4g}")
+        path = Path.of(data[0], fits[0])
+        if not rho:
+            path, _ = path._refined(rows, t, whole, settings)
+        sizes = path.n_nonzero
+        index = errors.chosen(rule, sizes)
+        point, inclusion = _point(fits[0], 0, index), None
+        of_rule = errors.of_rule(rule, sizes)
+        if rule == "average":
+            refined = replace(fits[0], coefs=path.coefs.T[np.newaxis])
+            weights = model_weights(errors)
+            coef, intercept, inclusion = averaged(weights, refined, data[0], settings)
+            point = coef, intercept, point[2]
+            of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, settings)
+        cv = CVResult(
+            mse=errors.mse,
+            mean=errors.mean,
+            se=errors.se,
+            paired_se=errors.paired_se,
+            alpha_min=float(path.alphas[errors.chosen("min", sizes)]),
+            alpha_paired=float(path.alphas[errors.chosen("paired", sizes)]),
+            alpha_1se=float(path.alphas[errors.chosen("1se", sizes)]),
+            of_choice=float(of_rule.mean[0]),
+            splits=splits,
+            shrinkage=rho,
+        )
+        how = splits.scheme if len(valid) == 1 else f"{splits.scheme}, {rule}"
+        facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
+        if rho is not None:
+            facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
         found.at_the_end(t, path, index, automatic=isinstance(alphas, int))
-        found.add(t, point, how, {"CV error": error}, path, index, cv=cv)
+        found.add(t, point, how, facts, path, index, cv=cv, inclusion=inclusion)
         say(f"alpha {point[2]:.5g} keeps {variables(int(np.count_nonzero(point[0])))}")
-    return found.fitted(fits.n_iter)
+    return found.fitted(all_fits[0].n_iter)
+
+
+def _cv_error(rule: str, errors: CVErrors, index: int, of_rule: CVErrors) -> str:
+    """The error of the model chosen, for the summary."""
+    if len(errors.weights) == 1:
+        return f"{errors.mean[index]:.5g} without the choice of alpha"
+    if rule == "average":
+        return f"{of_rule.mean[0]:.5g} +- {of_rule.se[0]:.4g}"
+    error = f"{errors.mean[index]:.5g} +- {errors.se[index]:.4g}"
+    return error if rule == "1se" else f"{error}; {of_rule.mean[0]:.5g} with the choice of alpha"
+
+
+def _check_rule(rule: str, shrink: str | None, n_splits: int) -> None:
+    """Raise unless there is such a rule, and such a shrinkage."""
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {quoted(RULES, len(RULES))}; got {rule!r}.")
+    if shrink not in (None, "cv"):
+        raise ValueError(f"shrink must be None or 'cv'; got {shrink!r}.")
+    if rule in ("paired", "1se") and n_splits == 1:
+        raise ValueError(
+            f"rule={rule!r} needs at least two splits, as the error on a single one has no "
+            "standard error; use rule='min' or more splits."
+        )
 
 
 def by_criterion(
@@ -432,21 +493,26 @@ class _Found:
         *,
         cv: CVResult | None = None,
         criterion: Array | None = None,
+        inclusion: Array | None = None,
     ) -> None:
         """The model of one target, with its standard errors and R2."""
         settings, rows = self._settings, self._rows
         coef, intercept, alpha = point
         one = self._moments.target(target)
         known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
-        error, advice = known.error, "drop some of them, or fit the rows in memory."
-        if rows is not None:
-            coef, intercept, error = refine(rows, target, one, point, known, settings)
-            advice = "drop some of them, or combine them."
-        # Four calls from here to whoever called `fit`.
-        lost = known.warn(error, advice, stacklevel=5)
-        if lost is not None:
-            self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
+        least_squares = inclusion is None and not (cv and cv.shrinkage)
+        if least_squares:
+            error, advice = known.error, "drop some of them, or fit the rows in memory."
+            if rows is not None:
+                coef, intercept, error = refine(rows, target, one, point, known, settings)
+                advice = "drop some of them, or combine them."
+            # Four calls from here to whoever called `fit`.
+            lost = known.warn(error, advice, stacklevel=5)
+            if lost is not None:
+                self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
         errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
+        if not least_squares:
+            errors[:] = np.nan  # These are of least squares: not of an average, nor of ridge.
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
         rss = float(one.rss(coef, intercept))
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
@@ -460,6 +526,7 @@ class _Found:
             TargetModel(
                 *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),
                 criterion,
+                inclusion,
             )
         )
 

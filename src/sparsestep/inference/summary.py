@@ -30,11 +30,14 @@ class Summary:
     names : sequence of str
         Variables kept, the largest standardized effect first.
     coef, standard_error, low, high : ndarrays
-        Coefficients, standard errors and interval ends on the selected model.
+        Coefficients, standard errors and interval ends on the selected model; NaN for what is not
+        known, as of coefficients that are shrunk or averaged.
     level : float
         Level of the intervals.
     notes : sequence of str
         What to know before relying on the model: a sentence for each thing that was found.
+    inclusion : ndarray, or None
+        Of an average of models the weight of those that include each variable.
     """
 
     facts: dict[str, str]
@@ -45,12 +48,29 @@ class Summary:
     high: Array
     level: float
     notes: Sequence[str] = ()
+    inclusion: Array | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Headings of the table."""
-        ends = [f"{100 * end:g} %" for end in (0.5 - self.level / 2, 0.5 + self.level / 2)]
-        return ("variable", "coefficient", "std. error", *ends)
+        """Headings of the table as it is printed."""
+        return ("variable", *self._shown())
+
+    def _numbers(self) -> dict[str, Array]:
+        """All columns of numbers, by their headings."""
+        low, high = (f"{100 * end:g} %" for end in (0.5 - self.level / 2, 0.5 + self.level / 2))
+        numbers = {"coefficient": self.coef}
+        if self.inclusion is not None:
+            numbers["inclusion"] = self.inclusion
+        return numbers | {"std. error": self.standard_error, low: self.low, high: self.high}
+
+    def _shown(self) -> dict[str, Array]:
+        """Those in which anything is known; all if there is no variable."""
+        numbers = self._numbers()
+        return {
+            heading: values
+            for heading, values in numbers.items()
+            if not self.names or not np.isnan(values).all()
+        }
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, indexed by variable."""
@@ -59,9 +79,7 @@ class Summary:
         except ImportError:
             raise ImportError("to_frame needs pandas: pip install pandas") from None
 
-        numbers = (self.coef, self.standard_error, self.low, self.high)
-        data = dict(zip(self.columns[1:], numbers, strict=True))
-        return pd.DataFrame(data, index=pd.Index(list(self.names), name=self.columns[0]))
+        return pd.DataFrame(self._numbers(), index=pd.Index(list(self.names), name="variable"))
 
     @property
     def condition(self) -> str:
@@ -75,7 +93,7 @@ class Summary:
 
     def cells(self) -> list[tuple[str, ...]]:
         """The rows of the table as it is printed."""
-        numbers = zip(self.coef, self.standard_error, self.low, self.high, strict=True)
+        numbers = zip(*self._shown().values(), strict=True)
         return [
             (printable(name), *(f"{value:.5g}" for value in row))
             for name, row in zip(self.names, numbers, strict=True)

@@ -38,14 +38,17 @@ __all__ = [
 ]
 
 FORMAT = "sparsestep model"
-SCHEMA = 1
+# Schema 2 has the rules "paired" and "average", and shrinkage; what is null was not known to 1.
+SCHEMA = 2
 
 Document = dict[str, Any]
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
 Criterion = Literal["aic", "bic", "ebic", "gic"]
+Rule = Literal["min", "paired", "1se", "average"]
 # Every number is finite, and every whole number one of 64 bits.
 Number = Annotated[float, Meta(ge=-float_info.max, le=float_info.max)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=float_info.max)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Columns = list[Count]  # ascending
@@ -62,7 +65,7 @@ class Choice(_Part):
     folds: Whole | None
     scheme: str | None  # of the splits, in words
     splitter: str | None  # what made the splits, if not the order of the rows or the seed
-    rule: Literal["min", "1se"] | None
+    rule: Rule | None
     criterion: Criterion | None
     size: Whole | None
 
@@ -172,6 +175,9 @@ class CVTable(_Part):
     alpha_min: Number
     alpha_1se: Number
     of_choice: NotNegative | None  # the error with the choice of alpha; null with a single fold
+    paired_se: list[NotNegative | None] | None = None  # of the differences to the smallest error
+    alpha_paired: Number | None = None
+    shrinkage: NotNegative | None = None  # the penalty of ridge on the variables kept
 
 
 class CriterionTable(_Part):
@@ -201,6 +207,7 @@ class Target(_Part):
     path: PathTable | None
     cv: CVTable | None
     criterion: CriterionTable | None
+    inclusion: list[Share] | None = None  # m: weight of the averaged models with each variable
 
     def __post_init__(self) -> None:
         _ascending("kept", self.kept)
@@ -217,8 +224,11 @@ class Target(_Part):
             _lengths(self.cv, "mse mean se", len(alphas), "cv.")
             for i, folds in enumerate(self.cv.mse):
                 _length(f"cv.mse[{i}]", folds, max(len(self.cv.mse[0]), 1))
-            if not {self.cv.alpha_min, self.cv.alpha_1se} <= set(alphas):
-                raise ValueError("cv.alpha_min or cv.alpha_1se is not on the path")
+            if self.cv.paired_se is not None:
+                _length("cv.paired_se", self.cv.paired_se, len(alphas))
+            for name in ("alpha_min", "alpha_paired", "alpha_1se"):
+                if getattr(self.cv, name) not in (None, *alphas):
+                    raise ValueError(f"cv.{name} is not on the path")
 
 
 class NoteTable(_Part):
@@ -269,9 +279,10 @@ class _SparseStep(_Settings):
 class _SparseStepCV(_Settings):
     alphas: Whole | list[Number]
     cv: Whole  # of another splitter the number of its splits
-    rule: Literal["min", "1se"]
+    rule: Rule
     n_jobs: Whole | None
     verbose: Whole
+    shrink: Literal["cv"] | None = None
 
 
 class _SparseStepIC(_Settings):
@@ -293,7 +304,7 @@ class Model(_Part, Generic[_OfEstimator]):
     """All of a model file."""
 
     format: Literal["sparsestep model"]
-    schema: Literal[1]
+    schema: Literal[1, 2]
     version: str  # of sparsestep
     estimator: Kind
     settings: _OfEstimator  # its parameters; "inf" for an infinite penalty factor
@@ -325,6 +336,8 @@ class Model(_Part, Generic[_OfEstimator]):
                 raise ValueError(f"notes[{i}].facts.target is a target that is not there")
         for t, target in enumerate(self.targets):
             self._check_choice(f"targets[{t}]", target)
+            if target.inclusion is not None:
+                _length(f"targets[{t}].inclusion", target.inclusion, m)
 
     def _columns(self) -> Iterator[tuple[str, Columns]]:
         """All lists of columns, and where they are."""

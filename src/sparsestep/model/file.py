@@ -314,7 +314,7 @@ def _target(
         Target,
         model,
         name=name,
-        index=None if path is None else _index(path, model),
+        index=model.index if path is None or model.path is not None else _index(path, model),
         kept=kept.tolist(),
         coef=model.coef[kept].tolist(),
         standard_error=_or_null(model.standard_error[kept]),
@@ -472,6 +472,7 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
         index=None if path is None else target.index,
         cv=None if target.cv is None else _cv_result(target.cv, model.question.choice),
         criterion=None if target.criterion is None else _numbers(target.criterion.values),
+        inclusion=None if target.inclusion is None else _numbers(target.inclusion),
     )
 
 
@@ -481,10 +482,13 @@ def _cv_result(cv: CVTable, choice: Choice) -> CVResult:
         mse=_numbers(cv.mse),
         mean=_numbers(cv.mean),
         se=_numbers(cv.se),
+        paired_se=_numbers(cv.paired_se or [None] * len(cv.se)),
         alpha_min=cv.alpha_min,
+        alpha_paired=_or_nan(cv.alpha_paired),
         alpha_1se=cv.alpha_1se,
         of_choice=_or_nan(cv.of_choice),
         splits=Splits(str(choice.scheme), choice.splitter),
+        shrinkage=cv.shrinkage,
     )
 
 

@@ -1,4 +1,7 @@
-"""Choosing alpha by cross-validation, on moments: the smallest error, or one standard error above.
+"""Choosing alpha by cross-validation, on moments: the smallest error, or a sparser model near it.
+
+How near is a matter of standard errors: of the error itself ("1se"), most of which is noise common
+to all alphas, or of its difference to the smallest, which the same folds give too ("paired").
 
 A fold's validation error needs no row: for coefficients b and intercept a the fold's moments give
 ``sum w (y - a - x'b)^2`` exactly (`Moments.rss`).
@@ -15,9 +18,14 @@ from sparsestep.moments.moments import Moments
 from sparsestep.selection.criteria import first_least
 from sparsestep.solvers.fitting import Fits
 
-__all__ = ["CVErrors", "validation_errors"]
+__all__ = ["PAIRED_SHARE", "RULES", "CVErrors", "validation_errors"]
 
 Array = NDArray[np.float64]
+
+RULES = ("min", "paired", "1se", "average")
+# Of the standard error of the difference to the smallest error, what "paired" gives away. Chosen by
+# simulation: docs/choosing_alpha.md.
+PAIRED_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,30 @@ class CVErrors:
 
     @cached_property
     def se(self) -> Array:
-        """Its standard error: the folds' standard deviation over the root of their number.
+        """Its standard error: the folds' standard deviation over the root of their number."""
+        return self._standard_error(self.mse)
+
+    @cached_property
+    def paired_se(self) -> Array:
+        """The standard error of its difference to the smallest one."""
+        return self._standard_error(self.mse - self.mse[self.best()])
+
+    @property
+    def n_tested(self) -> float:
+        """The weight of the rows that some fold tests: of all rows, unless folds leave some out."""
+        return float(min(self.weights.sum(), self.total))
+
+    def _standard_error(self, values: Array) -> Array:
+        """Of the mean over the folds, a row of values for each alpha.
 
         Folds that test the same rows again, as those of repetitions, tell nothing of other rows:
         they count only as often as folds of their size are disjoint.
         """
         n_folds = len(self.weights)
         if n_folds == 1:
-            return np.full(len(self.mse), np.nan)
-        spread = np.abs(self.mse - self.mean[:, np.newaxis])
+            return np.full(len(values), np.nan)
+        mean = np.average(values, axis=1, weights=self.weights)
+        spread = np.abs(values - mean[:, np.newaxis])
         # Squares of errors that are squares themselves may be beyond the range of floats.
         size = spread.max(axis=1, initial=0.0)
         size[size == 0] = 1.0
@@ -61,36 +84,47 @@ class CVErrors:
         disjoint = min(n_folds, self.total / self.weights.mean())
         return np.asarray(size * np.sqrt(square * n_folds / (n_folds - 1) / disjoint))
 
-    def of_choice(self) -> float:
-        """The error of the smallest-error rule: of each fold at the best alpha of the others.
+    def of_rule(self, rule: str, n_nonzero: NDArray[np.intp]) -> "CVErrors":
+        """The errors of a rule: of each fold at the alpha that the others choose.
 
         The smallest of many errors is too small for new rows, because its own folds chose it. NaN
         for a single fold. (Another estimate from the same errors, of Tibshirani and Tibshirani
         2009, doubles the error where folds are single rows.)
 
         The models of the others are often the same for many alphas, and at the ends of these the
-        fold's own model has lost a variable or gained one: the alpha in the middle is taken. (That
-        nearest to the best of all folds would have been chosen with the fold itself.)
+        fold's own model has lost a variable or gained one: of equals of the smallest error the
+        alpha in the middle is taken. (That nearest to the best of all folds would have been chosen
+        with the fold itself.)
         """
-        if len(self.weights) == 1:
-            return np.nan
-        rss = self.mse * self.weights
-        others = rss.sum(axis=1, keepdims=True) - rss
-        equals = [np.flatnonzero(each <= each.min() + _rounding(each)) for each in others.T]
-        chosen = [each[len(each) // 2] for each in equals]
-        folds = np.arange(len(self.weights))
-        return float(np.average(self.mse[chosen, folds], weights=self.weights))
+        mse = np.full((1, len(self.weights)), np.nan)
+        for k in range(len(self.weights) if len(self.weights) > 1 else 0):
+            others = self.without(k)
+            equals = np.array([others.chosen(rule, n_nonzero)])
+            if rule == "min":
+                equals = np.flatnonzero(others.mean <= others.mean.min() + _rounding(others.mean))
+            mse[0, k] = self.mse[equals[len(equals) // 2], k]
+        return CVErrors(mse, self.weights, self.total)
+
+    def without(self, fold: int) -> "CVErrors":
+        """The errors on the other folds."""
+        others = np.arange(len(self.weights)) != fold
+        return CVErrors(self.mse[:, others], self.weights[others], self.total)
 
     def best(self) -> int:
         """Index of the smallest error; of equals the first, which is the largest alpha."""
         return _first_best(self.mean, np.arange(len(self.mse)))
 
-    def best_within_one_se(self, n_nonzero: NDArray[np.intp]) -> int:
-        """Index of the sparsest model within one standard error of the best; of equals the best."""
+    def chosen(self, rule: str, n_nonzero: NDArray[np.intp]) -> int:
+        """Index of the model that a rule chooses; of an average that of the smallest error.
+
+        "1se" and "paired" take the sparsest model whose error exceeds the smallest by no more than
+        its standard error, or by a share of that of the difference; of equals the best.
+        """
         best = self.best()
-        if np.isnan(self.se[best]):
+        if rule in ("min", "average") or len(self.weights) == 1:
             return best
-        near = np.flatnonzero(self.mean <= self.mean[best] + self.se[best])
+        slack = self.se[best] if rule == "1se" else PAIRED_SHARE * self.paired_se
+        near = np.flatnonzero(self.mean <= self.mean[best] + slack)
         return _first_best(self.mean, near[n_nonzero[near] == n_nonzero[near].min()])
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "later_copies",
     "negligible",
     "spanned_by_earlier",
+    "units",
 ]
 
 Array = NDArray[np.float64]

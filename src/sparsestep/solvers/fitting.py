@@ -49,6 +49,11 @@ class Fits:
         """Number of variables kept, of shape (n_targets, n_alphas)."""
         return np.asarray(np.count_nonzero(self.coefs, axis=2))
 
+    def target(self, t: int) -> "Fits":
+        """The models of one target."""
+        one = slice(t, t + 1)
+        return Fits(self.alphas[one], self.coefs[one], self.intercepts[one], self.n_iter)
+
     def take(self, index: NDArray[np.intp]) -> "Fits":
         """The models of some of the alphas."""
         return Fits(

@@ -41,7 +41,8 @@ def study(
     out : Path, default="study"
         Folder for everything that is written.
     extras : bool, default=False
-        Also fit SparseStep with the one-standard-error rule, with BIC, and polished by swaps.
+        Also fit SparseStep with the one-standard-error rule, with BIC, and polished by swaps. The
+        rules "paired" and "average" are always fitted.
     stage : str, default="all"
         Run one stage alone: generate (keep the moments of the data sets), fit, rank, test, draw or
         report. All but generate and fit need the results of fit.

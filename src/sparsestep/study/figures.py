@@ -25,7 +25,7 @@ from scipy.optimize import isotonic_regression
 
 from sparsestep.display import PenaltyDisplay
 from sparsestep.penalty import penalty
-from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.study.methods import ALL_METHODS, METHODS
 from sparsestep.study.statistics import SETTING, Analysis, Ranking, level_name
 
 # Values that no other colour has: on a page, `inline_svg` gives them the page's own colours.
@@ -217,7 +217,7 @@ def _line(ax: Axes, ranking: Ranking) -> None:
     ax.set_title(_TITLES[ranking.measure.column], loc="left", fontsize=9.5, pad=3, color=INK)
     labels = []
     for method, average in ranking.average.items():
-        colour = (METHODS | VARIANTS)[method].colour
+        colour = ALL_METHODS[method].colour
         control = method == ranking.control
         filled = control or ranking.against(method).outcome() != "not separated"
         ax.plot(

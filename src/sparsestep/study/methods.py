@@ -291,6 +291,8 @@ def _estimated(
     seconds = process_time() - start
     place = int(np.argmin(np.abs(model.alphas_ - model.alpha_)))
     coefs = cast(Path, model.path_).coefs.T
+    # Shrunk models solve these equations.
+    ridge = np.diag(getattr(model, "shrinkage_", 0.0) * whole.diag)
     return Fit(
         coef=model.coef_,
         intercept=model.intercept_,
@@ -299,7 +301,7 @@ def _estimated(
         at_end=_end(place, len(model.alphas_)),
         n_fits=n_paths * len(model.alphas_),
         seconds=seconds,
-        optimality=least_squares_violation(whole.xtx, whole.xty, coefs),
+        optimality=least_squares_violation(whole.xtx + ridge, whole.xty, coefs),
     )
 
 
@@ -332,11 +334,19 @@ RIVALS_2015 = {
 }
 # A variant of SparseStep is one entry here: it competes with the others in SparseStep's place, has
 # a row in the table of each measure, and a rank plot. Options are those of `SparseStepCV`.
+FOR_PREDICTION = "SparseStep average + shrink"
 VARIANTS = {
-    "SparseStep 1se": Method("#D55E00", "1", partial(_sparsestep, rule="1se")),
+    FOR_PREDICTION: Method("#D55E00", "P", partial(_sparsestep, rule="average", shrink="cv")),
+    "SparseStep average": Method("#B8860B", "A", partial(_sparsestep, rule="average")),
+    "SparseStep paired": Method("#3F9C9C", "D", partial(_sparsestep, rule="paired")),
+}
+# The same, fitted only if they are asked for.
+EXTRAS = {
+    "SparseStep 1se": Method("#7A5195", "1", partial(_sparsestep, rule="1se")),
     "SparseStep BIC": Method("#A6761D", "B", _sparsestep_bic),
     "SparseStep swap": Method("#7F3C8D", "W", partial(_sparsestep, polish="swap")),
 }
+ALL_METHODS = METHODS | VARIANTS | EXTRAS
 
 
 def fit(
@@ -361,5 +371,5 @@ def fit(
     SparseStep 1111 fits, 3 variables
     """
     split = Split.of(folds)
-    known = METHODS | VARIANTS | (RIVALS_2015 if rivals == "2015" else {})
+    known = ALL_METHODS | (RIVALS_2015 if rivals == "2015" else {})
     return {name: known[name].fit(split, grid) for name in methods}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sparsestep.study.datasets import CORRELATIONS
-from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.study.methods import ALL_METHODS
 from sparsestep.whole_file import whole_file
 
 RESULTS = "results.parquet"
@@ -27,7 +27,7 @@ COLUMNS: dict[str, str] = {
     "correlation": "str",  # one of CORRELATIONS
     "n_train": "int64",
     "n_test": "int64",
-    "method": "str",  # one of METHODS or VARIANTS
+    "method": "str",  # one of ALL_METHODS
     # The measures.
     "mse_b": "float64",  # mean squared error of the coefficients
     "hit_rate": "float64",  # correct zeros and correct nonzeros, over m
@@ -56,7 +56,7 @@ def as_table(rows: Any) -> pd.DataFrame:
         if name not in frame.columns:
             raise ValueError(f"The results lack the column {name!r}.")
     frame = frame[list(COLUMNS)].astype(COLUMNS)
-    place = frame["method"].map({name: i for i, name in enumerate((*METHODS, *VARIANTS))})
+    place = frame["method"].map({name: i for i, name in enumerate(ALL_METHODS)})
     if place.isna().any():
         raise ValueError(f"Unknown method {frame['method'][place.isna()].iloc[0]!r} in results.")
     frame = frame.iloc[np.lexsort((place, frame["dataset"]))].reset_index(drop=True)

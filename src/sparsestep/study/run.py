@@ -38,7 +38,7 @@ from sparsestep.study.datasets import (
     generate,
     settings_of,
 )
-from sparsestep.study.methods import METHODS, VARIANTS, Fit, fit
+from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS, Fit, fit
 from sparsestep.study.results import RUN, as_table, read_run, write_file, write_results, write_run
 
 # Where no bar can move, a line now and then.
@@ -114,7 +114,7 @@ def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
     """Fit all methods to one data set, read or drawn, and write its part."""
     folder = _data_folder(out, plan, setting.dataset)
     data = DataSet.load(folder) if DataSet.is_saved(folder) else generate(setting, plan.scale)
-    methods = [*METHODS, *(VARIANTS if plan.extras else ())]
+    methods = [*METHODS, *VARIANTS, *(EXTRAS if plan.extras else ())]
     fits = fit(data.folds, plan.grid, methods, plan.rivals)
     rows = [measure(setting, data, name, found) for name, found in fits.items()]
     content = json.dumps({"plan": plan.key, "rows": rows}, indent=1) + "\n"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from sparsestep.study.datasets import CORRELATIONS
-from sparsestep.study.methods import CONTROL, METHODS, VARIANTS
+from sparsestep.study.methods import ALL_METHODS, CONTROL, METHODS
 
 TIE = 1e-4
 SETTING = ("m", "sparsity", "snr", "correlation")
@@ -356,7 +356,7 @@ class Analysis:
                 "whole": groups["whole"].mean(),
             }
         )
-        return table.reindex([m for m in (*METHODS, *VARIANTS) if m in table.index])
+        return table.reindex([m for m in ALL_METHODS if m in table.index])
 
     def cost_in_ols(self) -> pd.Series[float]:
         """Cost of one fit of SparseStep over one of OLS, as a geometric mean for each m."""
@@ -372,8 +372,8 @@ def analyse(results: pd.DataFrame, run: dict[str, Any]) -> Analysis:
         control: {
             measure.column: _ranking(results, settings, measure, control) for measure in MEASURES
         }
-        for control in (CONTROL, *VARIANTS)
-        if control == CONTROL or control in set(results["method"])
+        for control in ALL_METHODS
+        if control == CONTROL or (control not in METHODS and control in set(results["method"]))
     }
     return Analysis(results, run, settings, rankings.pop(CONTROL), rankings)
 

@@ -1,0 +1,66 @@
+"""The average of the models of a path, weighted by how well each predicts held-out rows.
+
+With normal errors the likelihood of n held-out rows, at its best variance, falls with the
+cross-validation error as ``error ** (-n / 2)``. (Geisser and Eddy 1979 compare models by such
+predictive likelihoods.) The weight of a model is ``error ** (-n / 3)``: two thirds of the
+exponent, as the likelihood trusts the smallest of many errors too much. A variable is kept if the
+models that include it have more than half of the weight (the median probability model of Barbieri
+and Berger 2004).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.moments.moments import Moments
+from sparsestep.selection.cross_validation import CVErrors
+from sparsestep.solvers.equations import Settings, units
+from sparsestep.solvers.fitting import Fits
+
+__all__ = ["averaged", "errors_of_averages", "model_weights"]
+
+Array = NDArray[np.float64]
+
+# Errors below this share of the largest are rounding, and count as one size.
+_ROUNDING = 1e-14
+# Of the log-likelihood. This and the next were chosen by simulation: docs/choosing_alpha.md.
+_TEMPER = 2.0 / 3.0
+_LEAST_INCLUSION = 0.5
+
+
+def model_weights(errors: CVErrors) -> Array:
+    """The weight of each alpha's model; they sum to 1."""
+    floor = max(_ROUNDING * errors.mean.max(), np.finfo(np.float64).tiny)
+    log_weights = -0.5 * _TEMPER * errors.n_tested * np.log(np.maximum(errors.mean, floor))
+    weights = np.exp(log_weights - log_weights.max())
+    return np.asarray(weights / weights.sum())
+
+
+def averaged(
+    weights: Array, fits: Fits, moments: Moments, settings: Settings
+) -> tuple[Array, float, Array]:
+    """Coefficients and intercept of the average of one target, and the weight of each variable.
+
+    `moments` are those that the models were fitted to.
+    """
+    inclusion = np.minimum(weights @ (fits.coefs[0] != 0), 1.0)  # but for rounding
+    coef = np.where(inclusion > _LEAST_INCLUSION, weights @ fits.coefs[0], 0.0)
+    *_, mean_x, mean_y = units(moments, settings)
+    return coef, float(mean_y[0] - coef @ mean_x), inclusion
+
+
+def errors_of_averages(
+    errors: CVErrors,
+    fits: Sequence[Fits],
+    train: Sequence[Moments],
+    valid: Sequence[Moments],
+    settings: Settings,
+) -> CVErrors:
+    """The errors of averaging: of each fold with the weights that the others give."""
+    mse = np.full((1, len(valid)), np.nan)
+    for k in range(len(valid) if len(valid) > 1 else 0):
+        weights = model_weights(errors.without(k))
+        coef, intercept, _ = averaged(weights, fits[k], train[k], settings)
+        mse[0, k] = valid[k].rss(coef, intercept) / valid[k].weight_sum
+    return CVErrors(mse, errors.weights, errors.total)

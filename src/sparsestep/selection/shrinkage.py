@@ -1,0 +1,70 @@
+"""The penalty of a ridge regression on the variables kept, by cross-validation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.moments.moments import Moments
+from sparsestep.selection.cross_validation import CVErrors, validation_errors
+from sparsestep.solvers.fitting import Fits
+from sparsestep.solvers.ridge import ridge_on_supports
+from sparsestep.threads import side_by_side
+
+__all__ = ["SHRINKAGES", "shrunk_by_validation"]
+
+Array = NDArray[np.float64]
+
+# Penalties to choose from, beside none: shares of a column's sum of squares.
+SHRINKAGES = 2.0 ** np.arange(-9.0, 5.0)
+# Below this many columns starting threads costs more than they save.
+_MANY_COLUMNS = 50
+
+
+def shrunk_by_validation(
+    data: Sequence[Moments],
+    fits: Sequence[Fits],
+    valid: Sequence[Moments],
+    errors: CVErrors,
+    *,
+    fit_intercept: bool,
+) -> tuple[float, list[Fits], CVErrors]:
+    """The penalty of the smallest error; the models shrunk by it, and their errors.
+
+    Parameters
+    ----------
+    data, fits
+        Of one target: the moments of all rows and of each training set, and the models of these.
+    valid
+        What each training set left out.
+    errors
+        Of the models without shrinkage.
+
+    The penalty is common to all alphas. Sizes are halved in looking for it, because a model of the
+    full size with a large penalty may predict better than the best one without; and so that all
+    penalties together cost little more than the largest model's systems do.
+    """
+    whole, *partial = fits
+    n_nonzero = whole.n_nonzero[0]
+    halved = n_nonzero.max() / 2.0 ** np.arange(np.log2(max(n_nonzero.max(), 1)) + 1)
+    halves = [int(np.argmin(np.abs(n_nonzero - size))) for size in halved]
+    some = np.unique([errors.best(), *halves])
+
+    def tried(k: int) -> list[Fits]:
+        return ridge_on_supports(
+            data[1 + k], partial[k].take(some), SHRINKAGES, fit_intercept=fit_intercept
+        )
+
+    many = len(n_nonzero) > 1 and whole.coefs.shape[2] >= _MANY_COLUMNS
+    folds = range(len(partial))
+    by_rho = zip(*side_by_side(tried, folds, many), strict=True)
+    least = [validation_errors(shrunk, valid, errors.total)[0].mean.min() for shrunk in by_rho]
+    if min(least) >= errors.mean.min():
+        return 0.0, list(fits), errors
+    rho = SHRINKAGES[[int(np.argmin(least))]]
+
+    def shrunk(k: int) -> Fits:
+        return ridge_on_supports(data[k], fits[k], rho, fit_intercept=fit_intercept)[0]
+
+    fits = side_by_side(shrunk, range(len(fits)), many)
+    return float(rho[0]), fits, validation_errors(fits[1:], valid, errors.total)[0]

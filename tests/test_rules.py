@@ -1,0 +1,290 @@
+"""The rules "paired" and "average", and shrinkage: each compared with rows and other programs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+
+from rows import table
+from sparsestep import Moments, SparseStepCV, load_model, save_model
+from sparsestep.selection.cross_validation import CVErrors
+
+SPLITS = {
+    "folds": KFold(5),
+    "repeated": RepeatedKFold(n_splits=4, n_repeats=3, random_state=0),
+    "some rows tested": ShuffleSplit(3, test_size=0.2, random_state=0),
+}
+
+
+def test_weights(n):
+    return 0.5 + np.arange(n) % 3
+
+
+test_weights.__test__ = False
+
+
+# -- paired ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("splits", SPLITS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(splits, weighted):
+    X, y = table(60, 8, noise=6.0)
+    weight = test_weights(60) if weighted else np.ones(60)
+    cv = SPLITS[splits]
+    model = SparseStepCV(40, cv=cv, rule="paired").fit(X, y, sample_weight=weight)
+    # By hand, from the errors on the folds, which are compared with the rows elsewhere.
+    folds = np.array([weight[test].sum() for _, test in cv.split(X)])
+    share = folds / folds.sum()
+    best = int(np.flatnonzero(model.alphas_ == model.alpha_min_)[0])
+    difference = model.mse_path_ - model.mse_path_[best]
+    mean = difference @ share
+    variance = (difference - mean[:, None]) ** 2 @ share * len(folds) / (len(folds) - 1)
+    disjoint = min(len(folds), weight.sum() / folds.mean())
+    error = np.sqrt(variance / disjoint)
+    assert_allclose(model.cv_paired_se_, error, rtol=1e-6, atol=1e-12 * error.max())
+    near = np.flatnonzero(mean <= 0.5 * error * (1 + 1e-9))
+    sizes = model.path_.n_nonzero
+    at = int(np.flatnonzero(model.alphas_ == model.alpha_)[0])
+    assert model.alpha_ == model.alpha_paired_ and at in near
+    assert sizes[at] == sizes[near].min()
+    alike = near[sizes[near] == sizes[at]]
+    assert model.cv_mean_[at] == pytest.approx(model.cv_mean_[alike].min(), rel=1e-9)
+    assert_array_equal(model.coef_, model.path_.coefs[:, at])
+
+
+@given(
+    mse=st.integers(1, 8).flatmap(
+        lambda a: arrays(np.float64, (a, 4), elements=st.floats(0, 10, width=16))
+    ),
+    shift=arrays(np.float64, 4, elements=st.floats(0, 1000, width=16)),
+    data=st.data(),
+)
+def test_paired_does_not_see_what_all_alphas_share(mse, shift, data):
+    sizes = st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))
+    kept = np.array(data.draw(sizes))
+    # Differences of a thousandth are no rounding beside the shift.
+    mse = np.round(mse, 2)
+    errors, shifted = (CVErrors(m, np.ones(4), 4.0) for m in (mse, mse + np.round(shift)))
+    if np.diff(np.sort(errors.mean)).min(initial=1.0) < 1e-4:
+        return
+    chosen = errors.chosen("paired", kept)
+    near = errors.mean <= errors.mean[errors.best()] + 0.5 * errors.paired_se
+    assert kept[chosen] == kept[near].min()
+    assert_allclose(errors.paired_se, shifted.paired_se, atol=1e-9)
+
+
+def test_the_noise_that_all_alphas_share_misleads_the_classic_rule():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 10))
+    effects = np.array([1.0, 0.3, 0.2, 0.15, 0, 0, 0, 0, 0, 0])
+    y = X @ effects + rng.standard_t(3, 2000)
+    paired, classic = (SparseStepCV(rule=rule).fit(X, y) for rule in ("paired", "1se"))
+    assert_array_equal(paired.coef_ != 0, effects != 0)
+    assert np.count_nonzero(classic.coef_) < 4
+
+
+# -- average -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("splits", SPLITS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_average_is_weighted_by_the_likelihood_of_held_out_rows(splits, weighted, intercept):
+    X, y = table(60, 8, noise=6.0)
+    weight = test_weights(60) if weighted else np.ones(60)
+    cv = SPLITS[splits]
+    model = SparseStepCV(40, cv=cv, rule="average", fit_intercept=intercept)
+    model.fit(X, y, sample_weight=weight)
+    n = sum(weight[test].sum() for _, test in cv.split(X))
+    weights = (model.cv_mean_ / model.cv_mean_.min()) ** (-min(n, weight.sum()) / 3)
+    weights /= weights.sum()
+    inclusion = weights @ (model.path_.coefs.T != 0)
+    assert_allclose(model.inclusion_, inclusion, rtol=1e-9)
+    expected = np.where(inclusion > 0.5, model.path_.coefs @ weights, 0.0)
+    assert_allclose(model.coef_, expected, rtol=1e-9, atol=1e-12)
+    about = np.average(y, weights=weight) - np.average(X, axis=0, weights=weight) @ expected
+    assert model.intercept_ == pytest.approx(about if intercept else 0.0, abs=1e-9)
+    assert model.alpha_ == model.alpha_min_
+
+
+def test_the_error_of_an_average_is_that_of_averaging_without_each_fold():
+    X, y = table(60, 6, noise=6.0)
+    alphas, cv = np.geomspace(500, 1, 12), KFold(4)
+    model = SparseStepCV(alphas, cv=cv, rule="average").fit(X, y)
+    errors = []
+    for k, (train, test) in enumerate(cv.split(X)):
+        path = SparseStepCV(alphas, cv=3).fit(X[train], y[train]).path_
+        others = np.delete(model.mse_path_, k, axis=1).mean(axis=1)
+        weights = (others / others.min()) ** (-45 / 3)
+        weights /= weights.sum()
+        kept = weights @ (path.coefs.T != 0) > 0.5
+        coef = np.where(kept, path.coefs @ weights, 0.0)
+        intercept = y[train].mean() - X[train].mean(axis=0) @ coef
+        errors.append(np.mean((y[test] - intercept - X[test] @ coef) ** 2))
+    assert f"{np.mean(errors):.5g}" in str(model.summary())
+
+
+def test_of_perfect_fits_the_average_is_the_model():
+    X, _ = table(40, 5)
+    alphas = np.geomspace(1e3, 1e-3, 40)
+    model = SparseStepCV(alphas, rule="average", cv=4).fit(X, 1.0 + 2.0 * X[:, 1])
+    assert_allclose(model.coef_, [0, 2, 0, 0, 0], atol=1e-9)
+
+
+def test_a_single_split_can_be_averaged():
+    X, y = table(60, 5)
+    model = SparseStepCV(rule="average", cv=ShuffleSplit(1, random_state=0)).fit(X, y)
+    assert model.inclusion_.shape == (5,)
+
+
+# -- shrinkage ---------------------------------------------------------------------------------
+
+
+def ridge(X, y, weight, coef, rho, intercept):
+    """Scikit-learn's ridge on the columns kept, in units of their spread."""
+    kept = np.flatnonzero(coef)
+    n = weight.sum()
+    if not len(kept):
+        return np.zeros_like(coef), np.average(y, weights=weight) if intercept else 0.0
+    mean = np.average(X, axis=0, weights=weight) if intercept else 0.0
+    scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))[kept]
+    fitted = Ridge(alpha=rho * n, fit_intercept=intercept, solver="cholesky")
+    fitted.fit(X[:, kept] / scale, y, sample_weight=weight)
+    shrunk = np.zeros_like(coef)
+    shrunk[kept] = fitted.coef_ / scale
+    return shrunk, fitted.intercept_
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 8), (30, 80)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_shrunk_models_and_their_errors_are_those_of_ridge(n, m, weighted, intercept, standardize):
+    X, y = table(n, m, seed=1, noise=8.0)
+    X = X * np.linspace(0.5, 2.0, m)
+    weight = test_weights(n) if weighted else np.ones(n)
+    options = {"fit_intercept": intercept, "standardize": standardize, "cv": KFold(4)}
+    alphas = np.geomspace(2000, 20, 15)
+    plain = SparseStepCV(alphas, **options).fit(X, y, sample_weight=weight)
+    model = SparseStepCV(alphas, shrink="cv", **options).fit(X, y, sample_weight=weight)
+    assert model.shrinkage_ > 0 and model.cv_mean_.min() < plain.cv_mean_.min()
+    for coef, shrunk, a in zip(
+        plain.path_.coefs.T, model.path_.coefs.T, model.path_.intercepts, strict=True
+    ):
+        expected, about = ridge(X, y, weight, coef, model.shrinkage_, intercept)
+        assert_allclose(shrunk, expected, rtol=1e-8, atol=1e-10)
+        assert a == pytest.approx(about, abs=1e-8)
+    at = int(np.flatnonzero(model.alphas_ == model.alpha_)[0])
+    assert_allclose(model.coef_, model.path_.coefs[:, at])
+    for k, (train, test) in enumerate(KFold(4).split(X)):
+        part = SparseStepCV(alphas, **(options | {"cv": 2}))
+        part.fit(X[train], y[train], sample_weight=weight[train])
+        for r, coef in enumerate(part.path_.coefs.T):
+            b, a = ridge(X[train], y[train], weight[train], coef, model.shrinkage_, intercept)
+            mse = np.average((y[test] - a - X[test] @ b) ** 2, weights=weight[test])
+            assert model.mse_path_[r, k] == pytest.approx(mse, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shrinkage_does_not_depend_on_units(seed):
+    X, y = table(80, 10, seed, noise=10.0)
+    units = 10.0 ** np.linspace(-6, 6, 10)
+    options = {"rule": "average", "shrink": "cv"}
+    one = SparseStepCV(**options).fit(X, y)
+    other = SparseStepCV(**options).fit(X * units, 1e5 * y)
+    assert one.shrinkage_ == other.shrinkage_
+    assert_allclose(other.coef_ * units / 1e5, one.coef_, rtol=1e-6, atol=1e-9)
+    assert_allclose(other.inclusion_, one.inclusion_, rtol=1e-6, atol=1e-9)
+
+
+def test_without_noise_nothing_is_shrunk():
+    X, _ = table(60, 5)
+    model = SparseStepCV(shrink="cv").fit(X, X[:, 0] - 2 * X[:, 1])
+    assert model.shrinkage_ == 0.0
+    assert_allclose(model.coef_, [1, -2, 0, 0, 0], atol=1e-9)
+
+
+def test_shrinkage_predicts_noisy_targets_better():
+    rng = np.random.default_rng(0)
+    risk = np.zeros(2)
+    for _ in range(10):
+        X = rng.standard_normal((200, 30))
+        effects = np.where(np.arange(30) < 15, rng.uniform(-1, 1, 30), 0.0)
+        y = X @ effects + 6 * rng.standard_normal(200)
+        for i, options in enumerate([{}, {"rule": "average", "shrink": "cv"}]):
+            risk[i] += np.sum((SparseStepCV(**options).fit(X, y).coef_ - effects) ** 2)
+    assert risk[1] < 0.7 * risk[0]
+
+
+# -- all of them -------------------------------------------------------------------------------
+
+CHOICES = [("paired", None), ("average", None), ("min", "cv"), ("average", "cv")]
+
+
+@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
+def test_several_targets_are_each_for_itself(rule, shrink, tmp_path):
+    X, y = table(60, 6, noise=6.0)
+    Y = np.column_stack([y, np.random.default_rng(1).standard_normal(60) + X[:, 3]])
+    both = SparseStepCV(rule=rule, shrink=shrink).fit(X, Y)
+    for t in range(2):
+        one = SparseStepCV(rule=rule, shrink=shrink).fit(X, Y[:, t])
+        assert_allclose(both.coef_[t], one.coef_, rtol=1e-7, atol=1e-9)
+        for name in ("alpha_paired_", "inclusion_", "shrinkage_"):
+            if hasattr(one, name):
+                assert_allclose(getattr(both, name)[t], getattr(one, name), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
+def test_moments_of_folds_give_the_same_model(rule, shrink):
+    X, y = table(60, 6, noise=6.0)
+    folds = [Moments.from_data(X[k : k + 12], y[k : k + 12]) for k in range(0, 60, 12)]
+    rows = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, y)
+    moments = SparseStepCV(rule=rule, shrink=shrink).fit_moments(folds)
+    assert_allclose(moments.coef_, rows.coef_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
+@pytest.mark.parametrize("targets", [1, 2])
+def test_a_model_file_keeps_all_of_it(rule, shrink, targets, tmp_path):
+    X, y = table(60, 6, noise=6.0)
+    y = y if targets == 1 else np.column_stack([y, X[:, 2] - y])
+    model = SparseStepCV(rule=rule, shrink=shrink).fit(X, y)
+    save_model(model, tmp_path / "model.json")
+    read = load_model(tmp_path / "model.json")
+    assert read.get_params() == model.get_params()
+    names = ["coef_", "alpha_", "alpha_min_", "alpha_paired_", "alpha_1se_", "cv_paired_se_"]
+    names += ["inclusion_"] if rule == "average" else []
+    names += ["shrinkage_"] if shrink else []
+    for name in names:
+        assert_array_equal(getattr(read, name), getattr(model, name))
+    assert str(read.summary()) == str(model.summary())
+    assert_array_equal(read.predict(X), model.predict(X))
+
+
+def test_the_summary_says_why_there_are_no_standard_errors():
+    X, y = table(60, 6, noise=2.0)
+    averaged = SparseStepCV(rule="average").fit(X, y).summary()
+    assert "inclusion" in str(averaged) and "averages" in averaged.facts["no std. errors"]
+    assert "std. error" in averaged.to_frame().columns
+    shrunk = SparseStepCV(shrink="cv").fit(X, y).summary()
+    assert "shrunk" in shrunk.facts["no std. errors"] and "nan" not in str(shrunk)
+    assert np.isnan(shrunk.standard_error).all() and not shrunk.condition
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"rule": "median"}, "rule.*'paired'.*'median'"),
+        ({"shrink": True}, "shrink.*'cv'.*True"),
+        ({"rule": "paired", "cv": ShuffleSplit(1)}, "'paired'.*two splits"),
+    ],
+)
+def test_what_there_is_not_is_refused(options, named):
+    X, y = table(30, 4)
+    with pytest.raises(ValueError, match=named):
+        SparseStepCV(**options).fit(X, y)
