@@ -14,9 +14,9 @@ from sklearn.datasets import load_diabetes
 from sparsestep import AnnealingDisplay, SparseStepCV
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
-model = SparseStepCV(rule="1se").fit(X, y)
+model = SparseStepCV(rule="paired").fit(X, y)
 display = AnnealingDisplay.from_estimator(model, X, y)
-display.ax_.set_title("Three of ten variables survive")
+display.ax_.set_title("Six of ten variables survive")
 
 # %%
 # Three prices

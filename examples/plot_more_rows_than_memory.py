@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
 # What is left of the rows are ten sets of sums, and they are enough for the whole
 # cross-validation.
 
-model = SparseStepCV(rule="1se").fit_moments(folds)
+model = SparseStepCV(rule="paired").fit_moments(folds)
 kept_bytes = sum(fold.xtx.nbytes for fold in folds)
 print(f"{sum(fold.n_samples for fold in folds):,} rows became {kept_bytes / 1e3:.0f} kB of sums")
 print(model.summary())

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.study.methods import ALL_METHODS, METHODS
 from sparsestep.study.results import as_table
 
 MS, SPARSITIES, SNRS = (10, 50, 100, 500), (0, 25, 50, 75, 95), (0.1, 1.0, 10.0)
@@ -35,7 +35,7 @@ def made_up(replicates=1, *, extras=False, scale="paper", seed=0):
                 "n_test": n_train // 2,
             }
             noise = m / 3 / snr * (2 if correlation == "constant" else 1)
-            for method in (*METHODS, *(VARIANTS if extras else ())):
+            for method in ALL_METHODS if extras else METHODS:
                 rows.append(about | one_result(rng, method, about, noise))
     run = {
         "scale": scale,

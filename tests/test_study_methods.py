@@ -24,7 +24,15 @@ from sparsestep.study.descent import (
     least_squares_violation,
     ridge_violation,
 )
-from sparsestep.study.methods import MC_PLUS_A, METHODS, SCAD_A, VARIANTS, fit
+from sparsestep.study.methods import (
+    EXTRAS,
+    FOR_PREDICTION,
+    MC_PLUS_A,
+    METHODS,
+    SCAD_A,
+    VARIANTS,
+    fit,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 SMALL = Scale("small", n_train=800, n_test=400)
@@ -359,13 +367,18 @@ def test_own_grids_start_at_the_null_model(hard):
 
 
 def test_variants_of_sparsestep(hard, hard_fits):
-    fits = fit(hard.folds, "paper", VARIANTS)
+    fits = fit(hard.folds, "paper", [*VARIANTS, *EXTRAS])
     plain = hard_fits["SparseStep"]
     sparser = fits["SparseStep 1se"]
     assert np.count_nonzero(sparser.coef) < np.count_nonzero(plain.coef)
     assert sparser.alpha > plain.alpha
     assert fits["SparseStep BIC"].n_fits == 101
     assert fits["SparseStep swap"].n_fits == 1111
+    paired, averaged, shrunk = (
+        fits[name].coef for name in ("SparseStep paired", "SparseStep average", FOR_PREDICTION)
+    )
+    assert np.count_nonzero(paired) <= np.count_nonzero(plain.coef)
+    assert not np.allclose(averaged, plain.coef) and not np.allclose(shrunk, averaged)
     assert all(fit.optimality < 1e-8 for fit in fits.values())
 
 

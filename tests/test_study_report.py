@@ -26,7 +26,7 @@ from sparsestep.study.figures import (
     winner_map,
     winners_of,
 )
-from sparsestep.study.methods import METHODS, VARIANTS
+from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS
 from sparsestep.study.report import STAGES, claims_in_short, markdown_of, ranks_in_short
 from sparsestep.study.results import write_results, write_run
 from sparsestep.study.statistics import MEASURES, analyse
@@ -290,8 +290,8 @@ def test_the_page_has_what_it_should(folder, analysis):
         for method in METHODS:
             assert f"{method}{ranking.average[method]:.2f}" in text
     assert "SparseStep swap" in text and "12.5 minutes" in text and "numpy 2.4.0" in text
-    assert page_of(folder).count("<svg") == 6 + len(VARIANTS)
-    for variant in VARIANTS:
+    assert page_of(folder).count("<svg") == 6 + len(VARIANTS) + len(EXTRAS)
+    for variant in VARIANTS | EXTRAS:
         rank = analysis.variants[variant]["mse_b"].average[variant]
         assert f"{variant}{rank:.2f}" in text
 

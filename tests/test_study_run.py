@@ -1,6 +1,8 @@
 """A run of the study that is killed, or split among processes, ends with the same numbers."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,6 @@ import pytest
 
 from sparsestep.study.command import study
 from sparsestep.study.datasets import SCALES, Scale, settings_of
-from sparsestep.study.methods import METHODS
 from sparsestep.study.results import COLUMNS, as_table, read_results, read_run, write_results
 from sparsestep.study.run import Plan, cost, fit_study, fits_done, generate_study
 
@@ -49,8 +50,8 @@ def parts(out):
 def test_the_table_of_results(finished):
     table, out = finished
     assert list(table.columns) == list(COLUMNS)
-    assert len(table) == len(DATASETS) * len(METHODS)
-    assert table["method"].head(6).tolist() == list(METHODS)
+    assert len(table) == len(DATASETS) * len(PLAN.methods)
+    assert table["method"].head(len(PLAN.methods)).tolist() == PLAN.methods
     pd.testing.assert_frame_equal(read_results(out), table)
     run = read_run(out)
     assert (run["scale"], run["grid"], run["datasets"], run["jobs"]) == ("tiny", "paper", 12, 1)
@@ -107,6 +108,20 @@ def test_a_finished_run_is_left_as_it_is(finished):
     before = (out / "run.json").read_bytes()
     pd.testing.assert_frame_equal(fit_study(PLAN, out, jobs=2), table)
     assert (out / "run.json").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_method_that_a_run_lacks_is_added(finished, tmp_path):
+    table, out = finished
+    shutil.copytree(out, tmp_path / "older")
+    for part in parts(tmp_path / "older"):
+        content = json.loads(part.read_text())
+        content["rows"] = [row for row in content["rows"] if row["method"] in ("OLS", "SCAD")]
+        part.write_text(json.dumps(content))
+    added = fit_study(PLAN, tmp_path / "older", jobs=1)
+    pd.testing.assert_frame_equal(numbers(added), numbers(table))
+    kept = table["method"].isin(["OLS", "SCAD"])
+    assert (added["time"] == table["time"])[kept].all()
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ Alpha, the price of a variable, is chosen by ten-fold cross-validation unless on
 ```
 sparsestep fit patients.csv --target progression
 sparsestep fit patients.csv --target progression --report report.html
-sparsestep fit patients.csv --target progression --cv 5 --rule 1se
+sparsestep fit patients.csv --target progression --cv 5 --rule paired
 sparsestep fit patients.csv --target progression --criterion bic
 sparsestep fit patients.csv --target progression --size 5 --drop id,name
 sparsestep fit "sales/*.parquet" --target revenue --features price,ads

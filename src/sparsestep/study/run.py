@@ -3,7 +3,7 @@
 A data set is the unit of work. Its results depend on its number, the scale, the grid and the seed
 only, are computed in one thread, and are written to a file of their own, completely or not at all.
 So a run may be killed at any moment and started again, or use another number of processes: the
-results are the same but for the times.
+results are the same but for the times. A method that a finished run lacks is added to it.
 """
 
 import json
@@ -69,6 +69,11 @@ class Plan:
         return settings_of(self.scale, self.replicates)
 
     @property
+    def methods(self) -> list[str]:
+        """The names of the methods."""
+        return [*METHODS, *VARIANTS, *(EXTRAS if self.extras else ())]
+
+    @property
     def key(self) -> dict[str, Any]:
         """All that the results of a data set depend on besides its number."""
         key = {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
@@ -111,12 +116,12 @@ def _data_folder(out: Path, plan: Plan, dataset: int) -> Path:
 
 
 def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
-    """Fit all methods to one data set, read or drawn, and write its part."""
+    """Fit the methods that a data set, read or drawn, lacks, and write its part."""
     folder = _data_folder(out, plan, setting.dataset)
     data = DataSet.load(folder) if DataSet.is_saved(folder) else generate(setting, plan.scale)
-    methods = [*METHODS, *VARIANTS, *(EXTRAS if plan.extras else ())]
-    fits = fit(data.folds, plan.grid, methods, plan.rivals)
-    rows = [measure(setting, data, name, found) for name, found in fits.items()]
+    rows = _read_part(plan, out, setting.dataset)
+    fits = fit(data.folds, plan.grid, _lacking(plan, rows), plan.rivals)
+    rows += [measure(setting, data, name, found) for name, found in fits.items()]
     content = json.dumps({"plan": plan.key, "rows": rows}, indent=1) + "\n"
     write_file(_part(out, setting.dataset), content)
 
@@ -126,11 +131,17 @@ def _generate_one(plan: Plan, setting: Setting, out: Path) -> None:
     generate(setting, plan.scale).save(_data_folder(out, plan, setting.dataset))
 
 
-def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]] | None:
-    """The results of one data set if it is done; those of another plan are refused."""
+def _lacking(plan: Plan, rows: list[dict[str, Any]]) -> list[str]:
+    """The methods that the results of a data set lack."""
+    done = {row["method"] for row in rows}
+    return [method for method in plan.methods if method not in done]
+
+
+def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]]:
+    """The results of one data set, as far as it is done; those of another plan are refused."""
     file = _part(out, dataset)
     if not file.is_file():
-        return None
+        return []
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         key, rows = content["plan"], list(content["rows"])
@@ -208,7 +219,7 @@ def fit_study(
     """
     jobs = _jobs(jobs)
     done = {s.dataset: _read_part(plan, out, s.dataset) for s in plan.settings}
-    todo = [s for s in plan.settings if done[s.dataset] is None]
+    todo = [s for s in plan.settings if _lacking(plan, done[s.dataset])]
     if todo or not _is_noted(plan, out):
         with (
             _clock(plan, out, jobs) as note,
@@ -218,7 +229,7 @@ def fit_study(
                 done[setting.dataset] = _read_part(plan, out, setting.dataset)
                 tell(setting)
                 note()
-    table = as_table([row for rows in done.values() for row in rows or []])
+    table = as_table([row for rows in done.values() for row in rows])
     write_results(table, out)
     # What processes that were killed left half written.
     for stray in (*out.glob(".*.tmp"), *(out / "parts").glob(".*.tmp")):
