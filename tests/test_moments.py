@@ -648,6 +648,8 @@ def test_a_bad_batch_is_named():
         Moments.from_batches([(X, y), (bad, y)])
     with pytest.raises(ValueError, match="Batch 1: Moments of 4 and of 3 columns"):
         Moments.from_batches([(X, y), (X[:, :3], y)])
+    with pytest.raises(ValueError, match="Batch 1: Column 0 reaches"):
+        Moments.from_batches([(X, y), (X * [1e200, 1, 1, 1], y)])
     with pytest.raises(ValueError, match="no batches"):
         Moments.from_batches([])
     with pytest.raises(ValueError, match="no moments"):
@@ -662,6 +664,7 @@ def test_folds_are_the_moments_of_their_rows(table, data):
     if data.draw(st.booleans()):
         ids = np.sort(ids)
     count = ids.max() + 1
+    assert Moments.from_folds(X[:0], y[:0], ids[:0]) == []
     folds = Moments.from_folds(X, y, ids)
     listed = Moments.from_folds(X, y, [np.flatnonzero(ids == i) for i in range(count)])
     assert len(folds) == len(listed) == count

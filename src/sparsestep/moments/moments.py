@@ -16,15 +16,8 @@ from scipy.linalg import lapack, solve_triangular
 from sparsestep.errors import MomentsFileError
 from sparsestep.moments import file as moments_file
 from sparsestep.moments.one_pass import fold_ids, fold_sums
-from sparsestep.moments.runs import (
-    Run,
-    Runs,
-    joined,
-    require_all_folds,
-    require_same_folds,
-    run_id,
-)
-from sparsestep.moments.sums import Sums, is_thin, merge, require_mergeable, row_count
+from sparsestep.moments.runs import Run, Runs, joined, require_all_folds, require_same_folds
+from sparsestep.moments.sums import Accumulator, Sums, is_thin, merge, require_mergeable
 from sparsestep.moments.table import Table
 from sparsestep.threads import side_by_side
 
@@ -182,28 +175,20 @@ class Moments:
         >>> Moments.from_batches((rng.normal(size=(100, 3)), np.ones(100)) for _ in range(5))
         Moments(n_samples=500, n_features=3)
         """
-        # Thin pieces wait until together they have as many rows as columns: a product for each
-        # handful of rows would pass over the m x m matrix every time.
-        waiting: list[Sums] = []
-        rows = 0
+        total, number = Accumulator(), -1
         for number, batch in enumerate(batches):
             try:
                 X, y, *rest = batch
                 if len(rest) > 1:
                     raise ValueError("expected (X, y) or (X, y, sample_weight).")
                 table = Table(X, y, rest[0] if rest else None, feature_names, zero_weights_ok=True)
-                piece = fold_sums(table)[0]
-                if waiting:
-                    require_mergeable(waiting[0], piece)
+                total.add(fold_sums(table)[0])
             except (TypeError, ValueError) as error:
-                raise type(error)(f"Batch {number}: {error}") from error
-            waiting.append(piece)
-            rows += piece.m if piece.pieces is None else row_count(piece.pieces)
-            if rows >= piece.m and len(waiting) > 1:
-                waiting, rows = [merge(waiting, into_first=True)], 0
-        if not waiting:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"Batch {number}: {error}") from error
+        if number < 0:
             raise ValueError("There are no batches, so the columns are unknown.")
-        return cls._make(merge(waiting))
+        return cls._make(total.result())
 
     @classmethod
     def from_folds(
@@ -388,16 +373,6 @@ class Moments:
         """The same moments, which know what their targets and their encoded columns are called."""
         categories = categories or self._sums.categories
         return self._make(replace(self._sums, target_names=target_names, categories=categories))
-
-    @classmethod
-    def _as_run(cls, folds: "Sequence[Moments]", source: str) -> "list[Moments]":
-        """The same folds, which know that they belong together."""
-        sums = [fold._sums for fold in folds]
-        name = run_id(sums)
-        return [
-            cls._make(replace(each, runs=(Run(name, source, len(sums), frozenset({k})),)))
-            for k, each in enumerate(sums)
-        ]
 
     def target(self, t: int) -> "Moments":
         """The moments of one target of a two-dimensional y; nothing is copied.

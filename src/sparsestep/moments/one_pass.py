@@ -166,8 +166,8 @@ def _contiguous(ids: Index, count: int) -> list[tuple[int, int]] | None:
     if len(starts) > count or len(np.unique(present)) != len(present):
         return None
     bounds = [(0, 0)] * count
-    for fold, a, b in zip(present, starts, [*starts[1:], len(ids)], strict=True):
-        bounds[fold] = (int(a), int(b))
+    for fold, ends in zip(present, pairwise([*starts.tolist(), len(ids)]), strict=True):
+        bounds[fold] = ends
     return bounds
 
 

@@ -31,13 +31,13 @@ from sparsestep.words import quoted
 
 __all__ = [
     "SMALLEST_SQUARES",
+    "Accumulator",
     "Rows",
     "Sums",
     "is_thin",
     "merge",
     "outer_strips",
     "require_mergeable",
-    "row_count",
 ]
 
 Array = NDArray[np.float64]
@@ -89,7 +89,7 @@ class Rows:
         return Rows(self.X, self.y[:, one], self.root, self.mean)
 
 
-def row_count(pieces: Iterable[Rows]) -> int:
+def _row_count(pieces: Iterable[Rows]) -> int:
     """Rows in all pieces."""
     return sum(len(piece.y) for piece in pieces)
 
@@ -179,7 +179,7 @@ class Sums:
     def stacked_rows(self) -> Rows:
         """The rows of thin sums in memory of their own."""
         pieces = self.pieces or ()
-        n, (m, k) = row_count(pieces), self.xty.shape
+        n, (m, k) = _row_count(pieces), self.xty.shape
         A, y = np.empty((n, m)), np.empty((n, k))
         low = 0
         for piece in pieces:
@@ -243,7 +243,7 @@ def is_thin(parts: Sequence[Sums]) -> bool:
     for part in parts:
         if part.pieces is None:
             return False
-        rows += row_count(part.pieces)
+        rows += _row_count(part.pieces)
     return rows < parts[0].m
 
 
@@ -306,6 +306,37 @@ def merge(
         flat_y=first.flat_y,
         **labels,
     )
+
+
+class Accumulator:
+    """The sums of pieces that come one after the other.
+
+    Thin pieces wait until together they have as many rows as columns: a product for each handful of
+    rows would pass over the m x m matrix every time.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Sums] = []
+        self._rows = 0
+        self._own = False  # the first of those that wait
+
+    def add(self, piece: Sums) -> None:
+        """Add a piece, which stays as it is."""
+        if self._waiting:
+            require_mergeable(self._waiting[0], piece)
+            if not piece.n_samples:
+                return
+            if not self._waiting[0].n_samples:
+                self._waiting = []
+        self._waiting.append(piece)
+        self._rows += piece.m if piece.pieces is None else _row_count(piece.pieces)
+        if self._rows >= piece.m and len(self._waiting) > 1:
+            self._waiting = [merge(self._waiting, into_first=self._own)]
+            self._rows, self._own = 0, True
+
+    def result(self) -> Sums:
+        """The sums of all pieces."""
+        return merge(self._waiting)
 
 
 def _added(grams: Sequence[Array], u: Array, out: Array | None) -> Array:

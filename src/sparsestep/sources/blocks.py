@@ -1,4 +1,4 @@
-"""Blocks of rows, as Arrow tables, to the moments of each fold."""
+"""Blocks of rows, as Arrow tables, to the sums of each fold."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
-from sparsestep.moments.moments import Moments
+from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.table import Table
 from sparsestep.sources.checks import Columns, Request
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import Parts, RowCounts
@@ -22,8 +23,8 @@ __all__ = [
     "Load",
     "Pass",
     "Place",
-    "block_moments",
     "block_rows",
+    "block_sums",
     "loaded",
 ]
 
@@ -111,10 +112,10 @@ class Pass:
         return np.flatnonzero(~missing) if dropped else None
 
 
-def block_moments(
+def block_sums(
     block: Block, columns: Columns, count: int, memory: threading.local | None = None
 ) -> Parts:
-    """Moments of each fold of a block; `memory` keeps each thread's room for the next block."""
+    """Sums of each fold of a block; `memory` keeps each thread's room for the next block."""
     rows, fold_of = block.keep, block.folds
     if fold_of is not None:
         # Rows gathered fold by fold are summed without another copy. Small integers sort fastest.
@@ -124,19 +125,14 @@ def block_moments(
     weight = None
     if columns.weight is not None:
         weight = _gathered(block.load, [columns.weight], rows, n)[:, 0]
-        if not weight.any():
-            n = 0
-    if n == 0:
-        return [None] * count
+    if n == 0 or (weight is not None and not weight.any()):
+        return [columns.no_rows] * count
     X = _gathered(block.load, columns.features, rows, n, memory)
     y = _gathered(block.load, [columns.target], rows, n)[:, 0]
     try:
-        if fold_of is None:
-            return [Moments.from_data(X, y, weight, feature_names=columns.features)]
-        parts = Moments.from_folds(X, y, fold_of, weight, feature_names=columns.features)
+        return fold_sums(Table(X, y, weight, columns.features), fold_of, count)
     except ValueError as error:
         raise _explained(block, columns, error) from None
-    return [*parts, *[None] * (count - len(parts))]
 
 
 def _gathered(

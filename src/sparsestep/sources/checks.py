@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsestep.errors import RowNamesWarning
+from sparsestep.moments.sums import Sums
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.words import quoted, sentence
 
@@ -61,6 +62,11 @@ class Columns:
     def all(self) -> tuple[str, ...]:
         """Features, target and weight, in this order."""
         return (*self.features, self.target, *((self.weight,) if self.weight is not None else ()))
+
+    @property
+    def no_rows(self) -> Sums:
+        """The sums of no rows of them."""
+        return Sums.empty(len(self.features), 1, self.features, flat_y=True)
 
     def of_source(self, name: str) -> str:
         """The name that the source has for a column."""
