@@ -18,22 +18,12 @@ from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import Parts, RowCounts
 from sparsestep.words import in_row
 
-__all__ = [
-    "Block",
-    "Load",
-    "Pass",
-    "Place",
-    "block_rows",
-    "block_sums",
-    "loaded",
-]
+__all__ = ["Block", "Load", "Pass", "Place", "block_rows", "block_sums", "loaded"]
 
 
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
 # that one for each thread, as read and as gathered by fold, stays small beside the program itself.
 BLOCK_BYTES = 16 << 20
-
-
 # Columns decoded before they are gathered: few, so that they stay in the cache and their memory is
 # used again; enough to outweigh the opening of the file.
 COLUMNS_AT_ONCE = 8
@@ -187,34 +177,31 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
         if bad.any():
             row = int(bad.argmax())
             what = f"Weight {columns.weight!r} is {weight[row]}"
-            return InputError(
-                what, _row(block.places, row), "weights must be finite and not negative"
-            )
+            remedy = "weights must be finite and not negative"
+            return InputError(what, _row(block.places, row), remedy)
         use &= weight > 0
-    found: tuple[int, str, float] | None = None
+    found = []
     for name in (*columns.features, columns.target):
         values = np.asarray(_numbers(table.column(name)), dtype=np.float64)
         bad = use & ~np.isfinite(values)
-        if bad.any() and (found is None or int(bad.argmax()) < found[0]):
+        if bad.any():
             row = int(bad.argmax())
-            found = (row, name, float(values[row]))
-    if found is None:
-        first, last = block.places[0], block.places[-1]
-        if isinstance(error, OutOfRangeError):
-            error = error.naming(columns.target)
-        end = last.first + last.rows - 1
-        of = f" of {first.name}" if last.name != first.name else ""
-        span = f"{first.first}{of} to {end} (counted from 0)" + (last.name and f" of {last.name}")
-        return ValueError(f"In rows {span}: {error}")
-    row, name, value = found
-    where = _row(block.places, row)
-    if np.isnan(value):
-        what = f"Column {columns.of_source(name)!r} has a missing value"
-        remedy = "fill it in, or leave out such rows with drop_missing"
-        return MissingValueError(what, where, remedy)
-    return InputError(
-        f"Column {name!r} has the value {value}", where, "replace it or remove the row"
-    )
+            found.append((row, name, values[row]))
+    if found:
+        row, name, value = min(found, key=lambda each: each[0])
+        where = _row(block.places, row)
+        if np.isnan(value):
+            what = f"Column {columns.of_source(name)!r} has a missing value"
+            remedy = "fill it in, or leave out such rows with drop_missing"
+            return MissingValueError(what, where, remedy)
+        what = f"Column {name!r} has the value {value}"
+        return InputError(what, where, "replace it or remove the row")
+    if isinstance(error, OutOfRangeError):
+        error = error.naming(columns.target)
+    first, last = block.places[0], block.places[-1]
+    of = f" of {first.name}" if last.name != first.name else ""
+    end = in_row(last.first + last.rows - 1, last.name).removeprefix("in row ")
+    return ValueError(f"In rows {first.first}{of} to {end}: {error}")
 
 
 def _row(places: Sequence[Place], row: int) -> str:

@@ -43,19 +43,6 @@ def fold_numbers(n_rows: int, folds: int, seed: int = 0, part: int = 0) -> NDArr
     Files and frames in memory are one part, number 0, in the order of their rows; each partition of
     a Dask or Spark collection is a part of its own.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows in the part.
-    folds : int
-        Number of folds.
-    seed, part : int, default 0
-        Seed given to `read_moments`, and number of the part.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-
     Examples
     --------
     >>> from sparsestep.sources.folds import fold_numbers
