@@ -10,14 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparsestep.sources.blocks import (
-    Load,
-    Pass,
-    Place,
-    block_rows,
-    block_sums,
-    loaded,
-)
+from sparsestep.sources.blocks import Load, Pass, Place, block_rows, block_sums, loaded
 from sparsestep.sources.checks import Columns, Request, choose
 from sparsestep.sources.file_rows import FileRows
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
@@ -128,22 +121,15 @@ def rows_read(
     if show is False:
         yield lambda rows: None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     total = count()
-    left = () if total is None else (TextColumn("left"), TimeRemainingColumn())
-    text = TextColumn("{task.fields[text]}")
-    columns = (TextColumn("Reading"), BarColumn(), text, TimeElapsedColumn(), *left)
+    left = () if total is None else ("left", rich.TimeRemainingColumn())
+    columns = ("Reading", rich.BarColumn(), "{task.fields[text]}", rich.TimeElapsedColumn(), *left)
     of = "" if total is None else f" of {total:,}"
     start, done = time.perf_counter(), 0
-    progress = Progress(*columns, console=Console(stderr=True))
+    progress = rich.Progress(*columns, console=Console(stderr=True))
     task = progress.add_task("", total=total, text="")
 
     def advance(rows: int) -> None:
