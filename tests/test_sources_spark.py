@@ -7,11 +7,11 @@ import pytest
 
 from source_data import (
     FEATURES,
+    assert_folds,
     assert_moments,
     assert_no_digit_lost,
     expected,
     far_away,
-    make_table,
 )
 from sparsestep import SparseStep, read_moments
 from sparsestep.errors import DroppedRowsWarning
@@ -50,11 +50,6 @@ def spark():
 
 
 @pytest.fixture(scope="module")
-def table():
-    return make_table()
-
-
-@pytest.fixture(scope="module")
 def frame(spark, table, tmp_path_factory):
     """The table as Spark reads it from a file, in one partition."""
     import pyarrow.parquet as pq
@@ -76,8 +71,7 @@ def test_moments_weights_and_folds(frame, table):
     assert folds[0].feature_names == tuple(FEATURES)
     # One partition is part 0, as a file is: the folds are the same.
     numbers = fold_numbers(1000, 4, seed=2)
-    for k, fold in enumerate(folds):
-        assert_moments(fold, expected(table, rows=numbers == k, weight="w"))
+    assert_folds(folds, table, numbers, weight="w")
 
 
 def test_partitions_are_merged_empty_ones_too(spark, frame, table):
