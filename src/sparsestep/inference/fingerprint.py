@@ -132,9 +132,9 @@ def _weight_of_rows(
     unknown = np.full(len(columns), np.nan)
     mean = moments.mean_x[columns]
     if table is None and not moments.is_thin:
-        p = np.where(zero_one(mean, deviation), mean, np.nan)
         if weighted:
             return unknown, unknown
+        p = np.where(zero_one(mean, deviation), mean, np.nan)
         variance = p * (1.0 - p)
         rows = moments.n_samples * variance / (p**3 + (1.0 - p) ** 3)
         reach = _FAR * np.maximum(p, 1.0 - p) / np.sqrt(variance)

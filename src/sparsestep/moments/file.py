@@ -14,7 +14,7 @@ from scipy import linalg
 
 from sparsestep.errors import MomentsFileError
 from sparsestep.moments.runs import Run
-from sparsestep.moments.sums import Rows, Sums
+from sparsestep.moments.sums import CentredRows, Sums
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 
@@ -150,7 +150,7 @@ def _from_archive(archive: Any) -> Sums:
         _require(np.array_equal(xtx, xtx.T), "xtx is not symmetric")
     else:
         n = len(archive["rows"])
-        pieces = (Rows(array("rows", n, m), array("targets", n, k)),)
+        pieces = (CentredRows(array("rows", n, m), array("targets", n, k)),)
     low = np.zeros(m + k)
     if version > 1:
         low = np.concatenate([array("low_x", m), array("low_y", k)])
@@ -202,7 +202,7 @@ def _runs(text: str) -> tuple[Run, ...]:
     return runs
 
 
-def _belongs(rows: Rows, sums: Sums) -> bool:
+def _belongs(rows: CentredRows, sums: Sums) -> bool:
     """Whether thin sums have the squares and products of their rows, but for rounding."""
     pairs = ((rows.X, sums.diag), (rows.y, sums.yty))
     length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.errors import OutOfRangeError
-from sparsestep.moments.sums import SMALLEST_SQUARES, Rows, Sums, merge, outer_strips
+from sparsestep.moments.sums import SMALLEST_SQUARES, CentredRows, Sums, merge, outer_strips
 from sparsestep.moments.table import BLOCK_BYTES, Table
 from sparsestep.moments.twofold import Pair, two_sum
 from sparsestep.threads import side_by_side
@@ -299,11 +299,11 @@ def _thin_sums(table: Table, block: Block) -> Sums:
             (offset[full], _), _ = _centred(X[:, full].toarray(), root, p)
         X = sp.csr_array((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape)
         rest = np.asarray(X.T @ p)
-        rows, mean_x = Rows(X, yc, root, rest), two_sum(offset, rest)
+        rows, mean_x = CentredRows(X, yc, root, rest), two_sum(offset, rest)
         diag = weight * np.maximum(X.multiply(X).T @ p - rest**2, 0.0)
     else:
         mean_x, A = _centred(X, root, p)
-        rows, diag = Rows(A, yc), np.einsum("ij,ij->j", A, A)
+        rows, diag = CentredRows(A, yc), np.einsum("ij,ij->j", A, A)
     mean, low = (np.concatenate(parts) for parts in zip(mean_x, mean_y, strict=True))
     # A single row is its own mean: nothing is left of it.
     pieces = (rows,) if n > 1 else ()

@@ -32,7 +32,7 @@ from sparsestep.words import quoted
 __all__ = [
     "SMALLEST_SQUARES",
     "Accumulator",
-    "Rows",
+    "CentredRows",
     "Sums",
     "is_thin",
     "merge",
@@ -50,7 +50,7 @@ STRIP_ELEMENTS = 1 << 13
 _NOT_SQUARED = "The values of {name} are too large or too small to be squared"
 
 
-class Rows:
+class CentredRows:
     """Centred rows times the square roots of their weights, and their targets.
 
     The rows are ``A = X``, or ``A = diag(root) (X - 1 mean')`` with X sparse.
@@ -84,17 +84,17 @@ class Rows:
         A *= self.root[:, np.newaxis]
         return A
 
-    def target(self, one: slice) -> "Rows":
+    def target(self, one: slice) -> "CentredRows":
         """The same rows with one of their targets."""
-        return Rows(self.X, self.y[:, one], self.root, self.mean)
+        return CentredRows(self.X, self.y[:, one], self.root, self.mean)
 
 
-def _row_count(pieces: Iterable[Rows]) -> int:
+def _row_count(pieces: Iterable[CentredRows]) -> int:
     """Rows in all pieces."""
     return sum(len(piece.y) for piece in pieces)
 
 
-def _gram(pieces: Sequence[Rows], m: int) -> Array:
+def _gram(pieces: Sequence[CentredRows], m: int) -> Array:
     """Sum of A'A over pieces of rows."""
     total = np.zeros((m, m))
     few: list[Array] = []
@@ -116,7 +116,7 @@ class Sums:
     ----------
     mean, low : ndarrays of shape (m + k,)
         The means of the columns and of the targets are ``mean + low``, in twice the precision.
-    pieces : tuple of Rows, or None
+    pieces : tuple of CentredRows, or None
         The rows of thin sums; `xtx` is then None until `gram` is first asked for.
     categories : dict
         Columns of text that columns of zeros and ones stand for, and their categories.
@@ -129,7 +129,7 @@ class Sums:
     mean: Array
     low: Array
     xtx: Array | None
-    pieces: tuple[Rows, ...] | None
+    pieces: tuple[CentredRows, ...] | None
     xty: Array
     yty: Array
     diag: Array
@@ -169,24 +169,19 @@ class Sums:
             self.xtx = _gram(self.pieces or (), self.m)
         return self.xtx
 
-    def kept_rows(self) -> Rows:
+    def kept_rows(self) -> CentredRows:
         """The rows of thin sums as one dense piece, which replaces the others."""
         pieces = self.pieces or ()
         if len(pieces) != 1 or pieces[0].root is not None:
             self.pieces = (self.stacked_rows(),)
         return (self.pieces or ())[0]
 
-    def stacked_rows(self) -> Rows:
+    def stacked_rows(self) -> CentredRows:
         """The rows of thin sums in memory of their own."""
-        pieces = self.pieces or ()
-        n, (m, k) = _row_count(pieces), self.xty.shape
-        A, y = np.empty((n, m)), np.empty((n, k))
-        low = 0
-        for piece in pieces:
-            rows = slice(low, low + len(piece.y))
-            A[rows], y[rows] = piece.columns(), piece.y
-            low = rows.stop
-        return Rows(A, y)
+        pieces, k = self.pieces or (), len(self.yty)
+        A = np.concatenate([np.empty((0, self.m)), *(piece.columns() for piece in pieces)])
+        y = np.concatenate([np.empty((0, k)), *(piece.y for piece in pieces)])
+        return CentredRows(A, y)
 
     def target(self, t: int) -> "Sums":
         """The sums of one target; nothing is copied."""
@@ -281,15 +276,15 @@ def merge(
         diag = np.add.reduce([part.diag for part in parts]) + np.einsum("ij,ij->j", u, u)
         _require_range(diag, yty, xty, first.names, u, v)
     xtx: Array | None = None
-    pieces: tuple[Rows, ...] | None = None
+    pieces: tuple[CentredRows, ...] | None = None
     if is_thin(parts):
-        pieces = (*(piece for part in parts for piece in part.pieces or ()), Rows(u, v))
+        pieces = (*(piece for part in parts for piece in part.pieces or ()), CentredRows(u, v))
     else:
         if grams is None:
             grams = [part.xtx for part in parts if part.xtx is not None]
             if len(grams) < len(parts):
                 rows = [piece for part in parts if part.xtx is None for piece in part.pieces or ()]
-                grams, u, into_first = [*grams, _gram([*rows, Rows(u, v)], m)], u[:0], False
+                grams, u, into_first = [*grams, _gram([*rows, CentredRows(u, v)], m)], u[:0], False
         xtx = _added(grams, u, grams[0] if into_first else None)
         diag = np.diagonal(xtx).copy()
     return Sums(

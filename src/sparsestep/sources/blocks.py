@@ -206,8 +206,6 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
 
 def _row(places: Sequence[Place], row: int) -> str:
     """How a message says where a row of a block is."""
-    for place in places:
-        if row < place.rows:
-            return in_row(place.first + row, place.name)
-        row -= place.rows
-    raise AssertionError("a row outside its block")
+    starts = np.cumsum([0, *(place.rows for place in places)])
+    k = int(np.searchsorted(starts, row, side="right")) - 1
+    return in_row(places[k].first + row - int(starts[k]), places[k].name)
