@@ -20,7 +20,7 @@ __all__ = [
     "variables",
 ]
 
-# In a sentence on missing values so many columns are named.
+# Columns named in a sentence on missing values.
 _MOST_COLUMNS = 5
 
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"

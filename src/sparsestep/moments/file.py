@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 FORMAT = "sparsestep moments"
 # Version 1 had no `runs`, and means in single doubles.
 VERSION = 2
-# Rounding makes sums contradict each other by far less, and a fit takes no notice of so much.
+# Far above the rounding of sums, far below what changes a fit.
 TOLERANCE = 1e-8
 
 

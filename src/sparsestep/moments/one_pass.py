@@ -28,7 +28,7 @@ Block = tuple[Any, NDArray[Any], Array | None]
 # Row ranges summed side by side. A constant, so that the sums do not depend on the thread count.
 STRIPES = 8
 # Below this many numbers stripes cost more than they save; above this many columns the product of
-# one block keeps all cores busy by itself.
+# one block uses all cores.
 STRIPE_ELEMENTS = 1 << 23
 STRIPE_COLUMNS = 512
 # Below this share of stored entries sparse products beat dense ones on blocks made dense.
@@ -186,9 +186,9 @@ def _accumulated(total: Sums, blocks: Iterable[Sums]) -> Sums:
 
 
 def _kind_of_sums(table: Table) -> tuple[Callable[[Block], Sums], int]:
-    """The function that sums a block of rows, and how many rows a block has.
+    """The function that sums a block of rows, and the rows of a block.
 
-    They fit the cache, but are enough to outweigh the passes over the sums.
+    A block fits the cache, and has enough rows to outweigh the passes over the sums.
     """
     X, n, m = table.X, table.n, table.m
     if sp.issparse(X) and X.nnz < SPARSE_DENSITY * n * m:
@@ -316,7 +316,7 @@ def _centred(values: NDArray[Any], root: Array, p: Array) -> tuple[Pair, Array]:
     first = np.asarray(values[0], dtype=np.float64)
     mean = first + p @ (values - first)
     centred = values - mean
-    # The mean was rounded to the size of the values; what is left of it is of their spread's size.
+    # The mean is rounded relative to the values; this remainder, relative to their spread.
     rest = p @ centred
     centred -= rest
     if (root != 1.0).any():

@@ -16,7 +16,7 @@ Nor are means rounded to one double, of which the difference of two keeps as few
 pairs, `mean` + `low`. Fewer rows than columns are kept themselves instead of S.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,11 +87,6 @@ class CentredRows:
     def target(self, one: slice) -> "CentredRows":
         """The same rows with one of their targets."""
         return CentredRows(self.X, self.y[:, one], self.root, self.mean)
-
-
-def _row_count(pieces: Iterable[CentredRows]) -> int:
-    """Rows in all pieces."""
-    return sum(len(piece.y) for piece in pieces)
 
 
 def _gram(pieces: Sequence[CentredRows], m: int) -> Array:
@@ -238,7 +233,7 @@ def is_thin(parts: Sequence[Sums]) -> bool:
     for part in parts:
         if part.pieces is None:
             return False
-        rows += _row_count(part.pieces)
+        rows += sum(len(piece.y) for piece in part.pieces)
     return rows < parts[0].m
 
 
@@ -251,8 +246,8 @@ def merge(
 ) -> Sums:
     """Sums of all rows of several parts.
 
-    `grams` are matrices that add up to those of the parts, where these are known; `into_first` says
-    that the first part's matrix is nobody else's.
+    `grams` are matrices that add up to those of the parts, where these are known; with `into_first`
+    the matrix of the first part is overwritten.
     """
     if not parts:
         raise ValueError("There are no moments to merge, so the columns are unknown.")
@@ -313,7 +308,7 @@ class Accumulator:
     def __init__(self) -> None:
         self._waiting: list[Sums] = []
         self._rows = 0
-        self._own = False  # the first of those that wait
+        self._own = False  # whether the first of these is a result of `merge`, to be overwritten
 
     def add(self, piece: Sums) -> None:
         """Add a piece, which stays as it is."""
@@ -324,7 +319,7 @@ class Accumulator:
             if not self._waiting[0].n_samples:
                 self._waiting = []
         self._waiting.append(piece)
-        self._rows += piece.m if piece.pieces is None else _row_count(piece.pieces)
+        self._rows += piece.n_samples
         if self._rows >= piece.m and len(self._waiting) > 1:
             self._waiting = [merge(self._waiting, into_first=self._own)]
             self._rows, self._own = 0, True

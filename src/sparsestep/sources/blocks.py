@@ -58,12 +58,12 @@ def loaded(table: Any) -> Load:
 
 
 def block_rows(columns: int) -> int:
-    """Rows of a block of so many columns of doubles."""
+    """Rows of a block that has this many columns of doubles."""
     return max(BLOCK_BYTES // (8 * columns), 1)
 
 
 class Pass:
-    """The part of a pass over one run of rows that needs them in order."""
+    """What a pass does with rows in order: leave out missing values, give each row its fold."""
 
     def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
         self.columns, self.drop_missing = columns, request.drop_missing

@@ -83,7 +83,7 @@ def choose(
 ) -> Columns:
     """The columns to read of those there are; `where` names the source in messages.
 
-    Where all are to be features, those that name the rows are not: `index` and its like.
+    If `features` is None, columns that name the rows, such as `index`, are left out.
     """
     if isinstance(features, str):
         raise TypeError(f"features must be a list of column names, not the text {features!r}.")

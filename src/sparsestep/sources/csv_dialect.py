@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
+from sparsestep.sources.csv_format import CsvFormat, has_wide_characters, separator_in
 from sparsestep.sources.files import unreadable
 from sparsestep.words import in_row
 
@@ -91,7 +91,7 @@ class Dialect:
                 head = file.read(HEAD_BYTES)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(path, error) from error
-        if is_wide(head, self.csv.encoding):
+        if has_wide_characters(head, self.csv.encoding):
             raise self.other_encoding(path, "utf-16")
         lines = head.decode(self.csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.

@@ -61,7 +61,7 @@ def kind_of(files: Sequence[str]) -> str:
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raise if a file is there twice, under whatever names; those that do not exist are ignored."""
+    """Raise if a file is there twice, under any names; files that do not exist are ignored."""
     seen: dict[tuple[int, int], str] = {}
     for path in filter(os.path.exists, paths):
         file = os.stat(path)

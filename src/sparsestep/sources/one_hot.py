@@ -24,9 +24,9 @@ from sparsestep.words import in_row, quoted, repeated
 
 __all__ = ["MISSING", "categories_of", "encoded", "encoded_table", "indicators", "one_hot"]
 
-# Of more than so many categories few can have enough rows to be told from the others.
+# With more categories than these, few have enough rows for an effect of their own.
 MOST_CATEGORIES = 1000
-# So many categories are shown, so that a blank or a capital letter too many can be seen.
+# Categories shown in a message, so that a blank or a capital letter too many can be seen.
 _MOST_SHOWN = 5
 # The category of missing values, where they have one.
 MISSING = "(missing)"
@@ -104,7 +104,7 @@ def encoded_table(
 ) -> Any:
     """An Arrow table of a model's features, from a frame that holds texts instead of indicators.
 
-    Of the columns that the model did not keep, those that are not there are zeros.
+    Columns that the model did not keep may be missing from the frame; they are zeros.
     """
     rows = open_rows(frame)
     column_of = {name: column for column, (_, own) in texts.items() for name in own}
@@ -152,7 +152,7 @@ def encoded(
 
 
 def _texts(values: Any, column: str, name: str, first: int) -> Any:
-    """The values as texts, null for those that are missing, which no text may pretend to be."""
+    """The values as texts, null where missing; a text equal to `MISSING` is an error."""
     if pa.types.is_floating(values.type):
         nothing = pa.scalar(None, values.type)
         values = pc.if_else(pc.is_null(values, nan_is_null=True), nothing, values)
@@ -202,7 +202,7 @@ def categories_of(
 
 
 def _check(name: str, known: Counter[str], where: str, numbers: AlmostNumbers | None) -> None:
-    """Raise if texts are no categories; `numbers` is None for those that were said to be codes."""
+    """Raise if texts are no categories; `numbers` is None for columns given as codes."""
     if not known:
         raise ValueError(f"Column {name!r} of {where} holds no text at all; leave it out.")
     if numbers is not None:

@@ -20,8 +20,8 @@ __all__ = ["sums_of"]
 # A partition's counts, or the error by which it has no sums, come in a row of no fold, -1.
 # Values are pickled, as Spark moves all else between its own processes.
 SCHEMA = "part int, fold int, value binary"
-# The driver takes the sums of all partitions if they are no more than this, and an executor
-# merges so much in one call.
+# The driver takes the sums of all partitions up to this size; an executor merges up to this size in
+# one call.
 GROUP_BYTES = 256 << 20
 
 Value = Sums | RowCounts | ValueError
