@@ -22,6 +22,15 @@ from sparsestep.moments.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
 
+def peak_of(call):
+    """What a call returns, and the most memory that it took at a time."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def as_dict(moments):
     return {name: np.asarray(getattr(moments, name), np.longdouble) for name in exact([[0]], [0])}
 
@@ -315,13 +324,14 @@ def test_thin_moments_make_no_square_matrix():
     rng = np.random.default_rng(0)
     m = 20_000
     X, y = rng.normal(size=(20, m)), rng.normal(size=20)
-    tracemalloc.start()
-    folds = Moments.from_folds(X, y, np.arange(20) % 4)
-    train = leave_one_out(folds)[1]
-    train.rss(np.ones(m))
-    train.compress()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+
+    def use():
+        train = leave_one_out(Moments.from_folds(X, y, np.arange(20) % 4))[1]
+        train.rss(np.ones(m))
+        train.compress()
+        return train
+
+    train, peak = peak_of(use)
     assert train.is_thin
     assert peak < 20 * X.nbytes < m * m * 8 / 20
 
@@ -518,10 +528,7 @@ def test_a_sparse_matrix_is_never_made_dense_as_a_whole():
     y = rng.normal(size=50_000)
     for density in (0.002, 0.08):
         X = sp.random_array((50_000, 300), density=density, rng=rng, format="csr")
-        tracemalloc.start()
-        moments = Moments.from_data(X, y)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        moments, peak = peak_of(lambda X=X: Moments.from_data(X, y))
         assert peak < 50_000 * 300 * 8 / 4
         part = X[:, :3].toarray()
         assert_moments(
@@ -534,12 +541,8 @@ def test_a_sparse_matrix_is_never_made_dense_as_a_whole():
             },
         )
     wide = sp.random_array((300, 50_000), density=0.002, rng=rng, format="csc")
-    tracemalloc.start()
-    thin = Moments.from_data(wide, y[:300])
-    rss = thin.rss(np.ones(50_000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert thin.is_thin and peak < 300 * 50_000 * 8 / 4
+    rss, peak = peak_of(lambda: Moments.from_data(wide, y[:300]).rss(np.ones(50_000)))
+    assert peak < 300 * 50_000 * 8 / 4
     residual = y[:300] - wide.sum(axis=1)
     assert np.isclose(rss, np.sum((residual - residual.mean()) ** 2), rtol=1e-9)
 
@@ -554,11 +557,7 @@ def test_no_copy_larger_than_a_block_is_made():
             lambda table: Moments.from_data(table, y),
             lambda table: Moments.from_folds(table, y, np.arange(400_000) // 100_000),
         ):
-            tracemalloc.start()
-            run(table)
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-            assert peak < X.nbytes / 2
+            assert peak_of(lambda run=run, table=table: run(table))[1] < X.nbytes / 2
 
 
 def test_batches_are_pieces():
@@ -798,14 +797,15 @@ def test_different_columns_do_not_merge():
     X, y, _ = plain_table()
     a = Moments.from_data(X, y, feature_names=["p", "q", "r", "s"])
     b = Moments.from_data(X, y, feature_names=["p", "q", "R", "S"])
-    with pytest.raises(ValueError, match="column 2 is 'r' in one and 'R' in the other"):
-        a + b
-    with pytest.raises(ValueError, match="with and without column names"):
-        a + Moments.from_data(X, y)
-    with pytest.raises(ValueError, match="4 and of 3 columns"):
-        Moments.from_data(X, y) + Moments.from_data(X[:, :3], y)
-    with pytest.raises(ValueError, match="targets"):
-        Moments.from_data(X, y) + Moments.from_data(X, y[:, None])
+    nameless = Moments.from_data(X, y)
+    for one, other, message in (
+        (a, b, "column 2 is 'r' in one and 'R' in the other"),
+        (a, nameless, "with and without column names"),
+        (nameless, Moments.from_data(X[:, :3], y), "4 and of 3 columns"),
+        (nameless, Moments.from_data(X, y[:, None]), "targets"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            one + other
     with pytest.raises(TypeError):
         a + 1
     with pytest.raises(TypeError, match="from_data"):
@@ -1107,10 +1107,7 @@ def test_a_pandas_frame_of_sparse_columns_is_a_sparse_matrix_with_names():
     y = np.random.default_rng(0).normal(size=3000)
     names = [f"word {j}" for j in range(40)]
     frame = pd.DataFrame.sparse.from_spmatrix(X, columns=names)
-    tracemalloc.start()
-    moments = Moments.from_data(frame, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    moments, peak = peak_of(lambda: Moments.from_data(frame, y))
     assert moments.feature_names == tuple(names)
     assert np.array_equal(moments.xtx, Moments.from_data(X, y).xtx)
     assert peak < X.shape[0] * X.shape[1] * 8
