@@ -137,7 +137,7 @@ class Moments:
         >>> Moments.from_batches((rng.normal(size=(100, 3)), np.ones(100)) for _ in range(5))
         Moments(n_samples=500, n_features=3)
         """
-        total, number = Accumulator(), -1
+        total, number = Accumulator(own=True), -1
         for number, batch in enumerate(batches):
             try:
                 X, y, *rest = batch

@@ -302,16 +302,18 @@ class Accumulator:
     """The sums of pieces that come one after the other.
 
     Thin pieces wait until together they have as many rows as columns: a product for each handful of
-    rows would pass over the m x m matrix every time.
+    rows would pass over the m x m matrix every time. `own` pieces may be overwritten.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: Sums | None = None, *, own: bool = False) -> None:
         self._waiting: list[Sums] = []
         self._rows = 0
-        self._own = False  # whether the first of these is a result of `merge`, to be overwritten
+        self._own = own
+        if first is not None:
+            self.add(first)
 
     def add(self, piece: Sums) -> None:
-        """Add a piece, which stays as it is."""
+        """Add a piece."""
         if self._waiting:
             require_mergeable(self._waiting[0], piece)
             if not piece.n_samples:
@@ -319,7 +321,7 @@ class Accumulator:
             if not self._waiting[0].n_samples:
                 self._waiting = []
         self._waiting.append(piece)
-        self._rows += piece.n_samples
+        self._rows += piece.m if piece.pieces is None else piece.n_samples
         if self._rows >= piece.m and len(self._waiting) > 1:
             self._waiting = [merge(self._waiting, into_first=self._own)]
             self._rows, self._own = 0, True

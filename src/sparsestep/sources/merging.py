@@ -38,8 +38,7 @@ class FoldSums:
     """The sums of each fold, of blocks in the order in which they come."""
 
     def __init__(self, first: Parts) -> None:
-        self._totals = [Accumulator() for _ in first]
-        self.add(first)
+        self._totals = [Accumulator(part) for part in first]
 
     def add(self, parts: Parts) -> None:
         """Add the sums of a block of rows."""
