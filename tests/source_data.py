@@ -1,7 +1,37 @@
 """A table with columns of every kind of number, and its sums by the textbook formula."""
 
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+
 import numpy as np
 import pyarrow as pa
+import pytest
+
+needs_java = pytest.mark.skipif(
+    shutil.which("java") is None and "JAVA_HOME" not in os.environ,
+    reason="Spark needs Java, which is not installed",
+)
+
+
+@contextmanager
+def spark_session(cores, **settings):
+    """A Spark session on some cores of this machine."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{cores}]")
+    settings |= {"ui.enabled": "false", "ui.showConsoleProgress": "false"}
+    settings |= {"driver.bindAddress": "127.0.0.1", "driver.host": "127.0.0.1"}
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def make_table(n=1000, seed=0):

@@ -1,7 +1,3 @@
-import os
-import shutil
-import sys
-
 import numpy as np
 import pytest
 
@@ -12,6 +8,8 @@ from source_data import (
     assert_no_digit_lost,
     expected,
     far_away,
+    needs_java,
+    spark_session,
 )
 from sparsestep import SparseStep, read_moments
 from sparsestep.errors import DroppedRowsWarning
@@ -20,33 +18,17 @@ from sparsestep.sources.folds import fold_numbers
 pyspark = pytest.importorskip("pyspark", reason="needs the extra sparsestep[spark]")
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(
-        shutil.which("java") is None and "JAVA_HOME" not in os.environ,
-        reason="Spark needs Java, which is not installed",
-    ),
+    needs_java,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 
 
 @pytest.fixture(scope="module")
 def spark():
-    """A session on two cores of this machine."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    """A session in which batches are small."""
+    small = {"sql.execution.arrow.maxRecordsPerBatch": "100", "sql.shuffle.partitions": "2"}
+    with spark_session(2, **small) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
