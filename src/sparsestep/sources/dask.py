@@ -70,9 +70,9 @@ def moments(
 
 
 def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any:
-    """Predictions for a Dask array or frame, computed when asked for; those of a frame as one.
+    """Predictions for a Dask array or frame, computed when asked for; several have `targets`.
 
-    `targets` are the names of several.
+    Those of a frame are a series, or with several targets a frame, with its index.
     """
     if hasattr(X, "map_partitions"):
         return X.map_partitions(
