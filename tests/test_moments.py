@@ -194,12 +194,13 @@ def test_the_digits_survive_files_folds_and_a_drifting_mean(offset, tmp_path):
 
 def test_sparse_rows_keep_the_digits_of_columns_without_zeros():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 40), density=0.02, rng=rng).toarray()
-    X[:, :2] = np.sort(rng.normal(size=(60, 2)), axis=0) + np.array([1e9, 1e12])
-    y = rng.normal(size=60)
-    for size in (10, 60):
+    X = sp.random_array((200, 120), density=0.01, rng=rng).toarray()
+    X[:, :2] = np.sort(rng.normal(size=(200, 2)), axis=0) + np.array([1e9, 1e12])
+    y = rng.normal(size=200)
+    # Thin pieces of 10 rows each, and sparse products of all rows.
+    for size in (10, 200):
         merged = Moments.from_batches(
-            (sp.csr_array(X[i : i + size]), y[i : i + size]) for i in range(0, 60, size)
+            (sp.csr_array(X[i : i + size]), y[i : i + size]) for i in range(0, 200, size)
         )
         exactly = in_fractions(X[:, :2], y)
         assert abs(merged.xtx[0, 1] - float(exactly[0][0][1])) < 1e-13 * merged.diag[0]
