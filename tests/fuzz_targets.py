@@ -43,20 +43,9 @@ COUNTS = Counter()
 REFUSALS = Counter()
 
 # What NumPy, SciPy and the interpreter say where nobody has thought of the case.
-NOT_OURS = (
-    "broadcast",
-    "zero-size array",
-    "Singular matrix",
-    "out of bounds",
-    "cannot reshape",
-    "infs or NaNs",
-    "not subscriptable",
-    "unexpected keyword",
-    "NoneType",
-    "leading minor",
-    "illegal value",
-    "did not converge",
-)
+NOT_OURS = ("broadcast", "zero-size array", "Singular matrix", "out of bounds", "cannot reshape")
+NOT_OURS += ("infs or NaNs", "not subscriptable", "unexpected keyword", "NoneType")
+NOT_OURS += ("leading minor", "illegal value", "did not converge")
 
 
 @dataclass
@@ -140,27 +129,10 @@ def tables(draw, most_rows=14, most_columns=7):
 
 def dressed(draw, X, y):
     """The same rows in another type, order or container."""
-    how = draw(
-        st.sampled_from(
-            ["plain"] * 16
-            + [
-                "F",
-                "strided",
-                "read-only",
-                "float32",
-                "int64",
-                "bool",
-                "object",
-                "complex",
-                "text",
-                "csr",
-                "list",
-                "longdouble",
-                "1d",
-                "targets",
-            ]
-        )
+    kinds = (
+        "F strided read-only float32 int64 bool object complex text csr list longdouble 1d targets"
     )
+    how = draw(st.sampled_from(["plain"] * 16 + kinds.split()))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if how == "F":
@@ -217,21 +189,9 @@ def settings_of(draw, m):
         chosen["t_max"] = draw(st.sampled_from([1, 2, 3, 5]))
         chosen["epsilon"] = draw(st.sampled_from([1e-7, 0.0, 1e-3, 1e-12, 1e300]))
     if draw(st.integers(0, 14)) == 0:
-        name = draw(
-            st.sampled_from(
-                [
-                    "gamma_0",
-                    "gamma_stop",
-                    "gamma_step",
-                    "t_max",
-                    "epsilon",
-                    "penalty_factor",
-                    "polish",
-                    "solver",
-                ]
-            )
-        )
-        chosen[name] = draw(anything)
+        names = ["gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon"]
+        names += ["penalty_factor", "polish", "solver"]
+        chosen[draw(st.sampled_from(names))] = draw(anything)
     return chosen
 
 
@@ -357,6 +317,11 @@ def require_finite(model, X):
     str(model.summary())
 
 
+def require_finite_sums(moments):
+    for values in (moments.mean_x, moments.mean_y, moments.xtx, moments.xty, moments.yty):
+        assert np.all(np.isfinite(values)), moments
+
+
 @given(data=st.data())
 def choose(data):
     """Cross-validation, information criteria, model sizes and paths: finite or refused."""
@@ -368,19 +333,15 @@ def choose(data):
     grid = draw(
         st.one_of(st.just(5), st.just(5), st.lists(alphas, min_size=1, max_size=4), anything)
     )
-    model = draw(
-        st.sampled_from(
-            [
-                SparseStepCV(
-                    grid,
-                    cv=draw(st.sampled_from([2, 2, 3, 3, 5, 50])),
-                    rule=draw(st.sampled_from(["min", "1se"])),
-                ),
-                SparseStepIC(draw(st.sampled_from(["aic", "bic", "ebic", "gic"])), alphas=grid),
-                SparseStep(n_nonzero=draw(st.integers(0, 8))),
-            ]
-        )
-    )
+    folds, rule = draw(st.sampled_from([2, 2, 3, 3, 5, 50])), draw(st.sampled_from(["min", "1se"]))
+    criterion = draw(st.sampled_from(["aic", "bic", "ebic", "gic"]))
+    by_size = SparseStep(n_nonzero=draw(st.integers(0, 8)))
+    models = [
+        SparseStepCV(grid, cv=folds, rule=rule),
+        SparseStepIC(criterion, alphas=grid),
+        by_size,
+    ]
+    model = draw(st.sampled_from(models))
     if draw(st.booleans()):
         found = outcome(
             "choose", lambda: model.set_params(**chosen).fit(*rows, sample_weight=weight)
@@ -411,8 +372,7 @@ def moments(data):
     if found.refusal:
         return
     whole = found.value
-    for values in (whole.mean_x, whole.mean_y, whole.xtx, whole.xty, whole.yty):
-        assert np.all(np.isfinite(values)), whole
+    require_finite_sums(whole)
     assert np.all(whole.diag >= 0) and np.all(np.asarray(whole.yty) >= 0)
 
 
@@ -619,35 +579,15 @@ def csv_file(data):
             [{}, {}, {"folds": 2}, {"drop_missing": True}, {"weight": "b"}, {"features": ["a"]}]
         )
     )
-    form = draw(
-        st.sampled_from(
-            [
-                None,
-                CsvFormat(),
-                CsvFormat(";"),
-                CsvFormat(decimal=","),
-                CsvFormat(encoding="utf-16"),
-            ]
-        )
-    )
+    forms = [CsvFormat(), CsvFormat(";"), CsvFormat(decimal=","), CsvFormat(encoding="utf-16")]
+    form = draw(st.sampled_from([None, *forms]))
     found = outcome("csv_file", lambda: read_moments(path, "y", csv=form, **options))
     require_name(found, path)
     if not found.refusal:
         for part in found.value if isinstance(found.value, list) else [found.value]:
-            for numbers in (part.mean_x, part.mean_y, part.xtx, part.xty, part.yty):
-                assert np.all(np.isfinite(numbers)), part
+            require_finite_sums(part)
 
 
-TARGETS = {
-    target.__name__: target
-    for target in (
-        fit,
-        choose,
-        moments,
-        moments_file,
-        crafted_moments_file,
-        model_file,
-        crafted_model_file,
-        csv_file,
-    )
-}
+SUMS = (moments, moments_file, crafted_moments_file)
+TARGETS = (fit, choose, *SUMS, model_file, crafted_model_file, csv_file)
+TARGETS = {target.__name__: target for target in TARGETS}

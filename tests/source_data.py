@@ -1,7 +1,37 @@
 """A table with columns of every kind of number, and its sums by the textbook formula."""
 
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+
 import numpy as np
 import pyarrow as pa
+import pytest
+
+needs_java = pytest.mark.skipif(
+    shutil.which("java") is None and "JAVA_HOME" not in os.environ,
+    reason="Spark needs Java, which is not installed",
+)
+
+
+@contextmanager
+def spark_session(cores, **settings):
+    """A Spark session on some cores of this machine."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{cores}]")
+    settings |= {"ui.enabled": "false", "ui.showConsoleProgress": "false"}
+    settings |= {"driver.bindAddress": "127.0.0.1", "driver.host": "127.0.0.1"}
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def make_table(n=1000, seed=0):
@@ -43,29 +73,55 @@ def assert_no_digit_lost(near, far):
             np.testing.assert_allclose(getattr(far, name), want, rtol=1e-13, err_msg=name)
 
 
-def expected(table, rows=None, features=FEATURES, weight=None):
-    """Number of rows, means and centred sums of some rows, from the definition."""
-    X = np.column_stack([table.column(name).to_numpy().astype(float) for name in features])
-    y = table.column("y").to_numpy().astype(float)
-    w = np.ones(len(y)) if weight is None else table.column(weight).to_numpy().astype(float)
-    if rows is not None:
-        X, y, w = X[rows], y[rows], w[rows]
-    mean_x, mean_y = w @ X / w.sum(), w @ y / w.sum()
-    X, y = X - mean_x, y - mean_y
+def exact(X, y, w=None):
+    """Means and centred sums in 64-bit-mantissa arithmetic, straight from their definition."""
+    X, y = np.asarray(X, np.longdouble), np.asarray(y, np.longdouble)
+    w = np.ones(len(X), np.longdouble) if w is None else np.asarray(w, np.longdouble)
+    W = w.sum()
+    mean_x, mean_y = w @ X / W, w @ y / W
+    A, b = X - mean_x, y - mean_y
     return {
         "n_samples": np.count_nonzero(w),
-        "weight_sum": w.sum(),
+        "weight_sum": W,
         "mean_x": mean_x,
         "mean_y": mean_y,
-        "xtx": X.T @ (w[:, None] * X),
-        "xty": X.T @ (w * y),
-        "yty": y @ (w * y),
+        "xtx": (A.T * w) @ A,
+        "xty": (A.T * w) @ b,
+        "yty": ((b * b).T * w).sum(axis=-1),
     }
 
 
-def assert_moments(moments, sums):
-    """All numbers of the moments are those sums, but for rounding."""
-    for name, value in sums.items():
-        actual = getattr(moments, name)
-        scale = np.max(np.abs(value))
-        np.testing.assert_allclose(actual, value, rtol=1e-10, atol=1e-10 * scale, err_msg=name)
+def matrix(table, features=FEATURES):
+    """Columns of a table as doubles."""
+    return np.column_stack([table.column(name).to_numpy().astype(float) for name in features])
+
+
+def expected(table, rows=slice(None), features=FEATURES, weight=None):
+    """Number of rows, means and centred sums of some rows, from the definition."""
+    X, y = matrix(table, features), table.column("y").to_numpy()
+    w = np.ones(len(y)) if weight is None else table.column(weight).to_numpy()
+    return exact(X[rows], y[rows], w[rows])
+
+
+def assert_moments(moments, want, rtol=1e-12):
+    """Each sum agrees to rtol of the product of its two columns' lengths."""
+    length, length_y = np.sqrt(np.diagonal(want["xtx"])), np.sqrt(want["yty"])
+    sizes = {
+        "weight_sum": want["weight_sum"],
+        "mean_x": np.abs(want["mean_x"]) + length,
+        "mean_y": np.abs(want["mean_y"]) + length_y,
+        "xtx": np.multiply.outer(length, length),
+        "xty": np.multiply.outer(length, length_y),
+        "yty": length_y**2,
+    }
+    assert moments.n_samples == want["n_samples"]
+    for name, size in sizes.items():
+        assert np.all(np.abs(getattr(moments, name) - want[name]) <= rtol * size), name
+    assert np.all(np.abs(moments.diag - np.diagonal(want["xtx"])) <= rtol * length**2)
+
+
+def assert_folds(folds, table, numbers, **how):
+    """The moments of each fold are those of the rows that have its number."""
+    assert len(folds) == numbers.max() + 1
+    for k, fold in enumerate(folds):
+        assert_moments(fold, expected(table, rows=numbers == k, **how))

@@ -9,7 +9,6 @@ nor known not to be Python is an error, so that none is passed over.
 import doctest
 import os
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -24,6 +23,7 @@ from sklearn.datasets import load_diabetes
 
 import sparsestep
 import sparsestep.sources
+from source_data import needs_java, spark_session
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -107,32 +107,10 @@ def dask_cluster():
             distributed.default_client().close()
 
 
-@contextmanager
-def spark_session():
-    """A Spark session on one core of this machine."""
-    sql = pytest.importorskip("pyspark.sql", reason="needs the extra sparsestep[spark]")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not installed")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
 def of_page(page):
     """The page as a parameter, marked if it needs Spark."""
     needs_spark = any("spark." in body for body, _ in code(page))
-    marks = [pytest.mark.spark, pytest.mark.slow] if needs_spark else []
+    marks = [pytest.mark.spark, pytest.mark.slow, needs_java] if needs_spark else []
     return pytest.param(page, marks=marks, id=page.relative_to(ROOT).as_posix())
 
 
@@ -152,7 +130,8 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
             if "scheduler:8786" in body and "scheduler:8786" not in local:
                 local["scheduler:8786"] = stack.enter_context(dask_cluster())
             if "spark." in body and "spark" not in namespace:
-                namespace["spark"] = stack.enter_context(spark_session())
+                pytest.importorskip("pyspark", reason="needs the extra sparsestep[spark]")
+                namespace["spark"] = stack.enter_context(spark_session(1))
             for address, stand_in in local.items():
                 body = body.replace(address, stand_in)
             run(page, line, body, namespace)

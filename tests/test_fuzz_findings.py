@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rows import table
-from sparsestep import Moments, SparseStep, SparseStepCV, sparsestep_path
+from sparsestep import SparseStep, SparseStepCV, sparsestep_path
 from sparsestep.errors import LostDigitsWarning
 
 NEAR_COPIES = [
@@ -168,16 +168,3 @@ def test_a_training_set_of_one_row_had_no_shape():
     model = SparseStepCV([1.0], cv=[([0], [1, 2]), ([0, 1], [2])]).fit(X, y)
     assert np.all(np.isfinite(model.mse_path_))
     SparseStepCV([1.0], cv=2, fit_intercept=False).fit(X, y)
-
-
-def test_moments_whose_rows_are_not_theirs_were_read(tmp_path):
-    X, y = table(3, 4)
-    file = tmp_path / "t.moments"
-    Moments.from_data(X, y).save(file)
-    with np.load(file) as archive:
-        arrays = dict(archive)
-    arrays["rows"] = 2 * arrays["rows"]
-    with open(file, "wb") as out:
-        np.savez(out, **arrays)
-    with pytest.raises(ValueError, match="damaged: its sums of squares are not those"):
-        Moments.load(file)

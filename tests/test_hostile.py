@@ -1,17 +1,16 @@
-"""Every entry of the list in `hostile.py` does what the page says it does."""
+"""Every entry of the list in `hostile.py` does what the page on reliability says it does."""
 
 import re
-from pathlib import Path
 
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator
 
-from hostile import CASES, page_table
+from hostile import CASES, page
 from sparsestep import sparsestep_path
 
 SCIKIT_LEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
-PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
+PAGE = page()
 
 
 def tried(cases, estimators=None):
@@ -51,6 +50,7 @@ SHARED = {"values", "shapes", "types", "magnitudes", "weights", "settings"}
 @pytest.mark.parametrize(("case", "estimator"), tried(c for c in CASES if not c.refused))
 def test_what_has_an_answer(case, estimator):
     case.run(estimator)
+    assert not PAGE[case.group, case.input].startswith("*")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,12 @@ def test_what_has_an_answer(case, estimator):
 def test_what_is_refused(case, estimator):
     with pytest.raises((ValueError, TypeError)) as error:
         case.run(estimator)
-    name = type(estimator).__name__.replace("PathOf", "SparseStep")
-    said = str(error.value)
+    said = " ".join(str(error.value).replace(type(estimator).__name__, "SparseStep").split())
     if SCIKIT_LEARN < (1, 7):
         now = r"dim 3, while dim <= 2 is required by \1"
         said = re.sub(r"dim 3\. (\w+) expected <= 2", now, said)
-    assert said == case.result.replace("{estimator}", name)
+    assert PAGE[case.group, case.input] in (f"*{said}*", said)
 
 
 def test_the_page_has_the_whole_list():
-    assert page_table() in PAGE.read_text(encoding="utf-8"), "run: python tests/hostile.py"
+    assert sorted(PAGE) == sorted((case.group, case.input) for case in CASES)

@@ -16,42 +16,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from source_data import assert_moments, exact
 from sparsestep import Moments, read_moments, sparsestep_path
 from sparsestep.moments.moments import MomentsFileError, leave_one_out
 from sparsestep.threads import blas
 
 
-def exact(X, y, w=None):
-    """Means and centred sums in 64-bit-mantissa arithmetic, straight from their definition."""
-    X, y = np.asarray(X, np.longdouble), np.asarray(y, np.longdouble)
-    w = np.ones(len(X), np.longdouble) if w is None else np.asarray(w, np.longdouble)
-    W = w.sum()
-    mean_x, mean_y = w @ X / W, w @ y / W
-    A, b = X - mean_x, y - mean_y
-    return {
-        "weight_sum": W,
-        "mean_x": mean_x,
-        "mean_y": mean_y,
-        "xtx": (A.T * w) @ A,
-        "xty": (A.T * w) @ b,
-        "yty": (b.T * w) @ b if b.ndim == 1 else ((b * b).T * w).sum(axis=1),
-    }
-
-
-def assert_moments(moments, want, rtol=1e-12):
-    """Each sum agrees to rtol of the product of its two columns' lengths."""
-    length = np.sqrt(np.diagonal(want["xtx"]))
-    length_y = np.sqrt(want["yty"])
-    size = np.abs(want["mean_x"]) + length
-    assert abs(moments.weight_sum - want["weight_sum"]) <= rtol * want["weight_sum"]
-    assert np.all(np.abs(moments.mean_x - want["mean_x"]) <= rtol * size)
-    assert np.all(
-        np.abs(moments.mean_y - want["mean_y"]) <= rtol * (abs(want["mean_y"]) + length_y)
-    )
-    assert np.all(np.abs(moments.xtx - want["xtx"]) <= rtol * np.multiply.outer(length, length))
-    assert np.all(np.abs(moments.diag - np.diagonal(want["xtx"])) <= rtol * length**2)
-    assert np.all(np.abs(moments.xty - want["xty"]) <= rtol * np.multiply.outer(length, length_y))
-    assert np.all(np.abs(moments.yty - want["yty"]) <= rtol * length_y**2)
+def peak_of(call):
+    """What a call returns, and the most memory that it took at a time."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def as_dict(moments):
@@ -76,7 +53,6 @@ def tables(draw, max_rows=30, max_columns=6, targets=None):
 @given(tables())
 def test_sums_agree_with_their_definition(table):
     moments = Moments.from_data(*table)
-    assert moments.n_samples == len(table[1])
     assert moments.is_thin == (table[0].shape[0] < table[0].shape[1])
     assert_moments(moments, exact(*table))
 
@@ -98,7 +74,6 @@ def test_any_split_merged_in_any_order_gives_the_whole(table, data):
     pieces = [Moments.from_data(X[ids == i], y[ids == i]) for i in range(5)]
     order = data.draw(st.permutations(range(5)))
     merged = Moments.merge(pieces[i] for i in order)
-    assert merged.n_samples == len(y)
     assert_moments(merged, exact(X, y))
     nested = pieces[order[0]] + ((pieces[order[1]] + pieces[order[2]]) + pieces[order[3]])
     assert_moments(nested + pieces[order[4]], exact(X, y))
@@ -110,8 +85,8 @@ def test_weights_are_repeated_rows_and_zero_is_no_row(table, data):
     w = data.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))
     assume(w.any())
     moments = Moments.from_data(X, y, w)
-    assert moments.n_samples == np.count_nonzero(w)
-    assert_moments(moments, exact(np.repeat(X, w, axis=0), np.repeat(y, w)))
+    repeated = exact(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert_moments(moments, {**repeated, "n_samples": np.count_nonzero(w)})
     hidden = X.copy()
     hidden[w == 0] = np.nan
     assert_moments(Moments.from_data(hidden, np.where(w == 0, np.inf, y), w), as_dict(moments))
@@ -148,20 +123,6 @@ def test_merging_leaves_the_pieces_as_they_were():
     leave_one_out([empty, *pieces])
     for piece, xtx in zip(pieces, before, strict=True):
         assert np.array_equal(piece.xtx, xtx)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(500, 3), (4, 9)], ids=["dense", "thin"])
-def test_an_offset_of_1e8_deviations_leaves_six_digits(order, shape):
-    rng = np.random.default_rng(0)
-    X = np.asarray(rng.normal(size=shape) + 1e8, order=order)
-    y = rng.normal(size=shape[0]) - 1e8
-    assert_moments(Moments.from_data(X, y), exact(X, y), rtol=1e-6)
-    folds = Moments.from_folds(X, y, np.arange(shape[0]) % 3)
-    assert_moments(Moments.merge(folds), exact(X, y), rtol=1e-6)
-    # The test itself can tell: the sums about zero have no correct digit here.
-    naive = X.T @ X - shape[0] * np.outer(X.mean(axis=0), X.mean(axis=0))
-    assert np.abs(naive / exact(X, y)["xtx"] - 1).max() > 1e-3
 
 
 def in_fractions(X, y, w=None):
@@ -233,31 +194,17 @@ def test_the_digits_survive_files_folds_and_a_drifting_mean(offset, tmp_path):
 
 def test_sparse_rows_keep_the_digits_of_columns_without_zeros():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 40), density=0.02, rng=rng).toarray()
-    X[:, :2] = np.sort(rng.normal(size=(60, 2)), axis=0) + np.array([1e9, 1e12])
-    y = rng.normal(size=60)
-    for size in (10, 60):
+    X = sp.random_array((200, 120), density=0.01, rng=rng).toarray()
+    X[:, :2] = np.sort(rng.normal(size=(200, 2)), axis=0) + np.array([1e9, 1e12])
+    y = rng.normal(size=200)
+    # Thin pieces of 10 rows each, and sparse products of all rows.
+    for size in (10, 200):
         merged = Moments.from_batches(
-            (sp.csr_array(X[i : i + size]), y[i : i + size]) for i in range(0, 60, size)
+            (sp.csr_array(X[i : i + size]), y[i : i + size]) for i in range(0, 200, size)
         )
         exactly = in_fractions(X[:, :2], y)
         assert abs(merged.xtx[0, 1] - float(exactly[0][0][1])) < 1e-13 * merged.diag[0]
         assert np.allclose(merged.diag[:2], [float(exactly[0][j][j]) for j in (0, 1)], rtol=1e-13)
-
-
-def test_an_offset_in_a_full_column_of_a_sparse_matrix_leaves_six_digits():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((400, 60), density=0.01, rng=rng).toarray()
-    X[:, 7] = rng.normal(size=400) + 1e8
-    y = rng.normal(size=400)
-    used = X.any(axis=0)
-    for rows in (slice(None), slice(0, 20)):
-        moments = Moments.from_data(sp.csr_array(X[rows]), y[rows])
-        want = exact(X[rows], y[rows])
-        length = np.sqrt(np.diagonal(want["xtx"]))
-        assert abs(moments.diag[7] / want["xtx"][7, 7] - 1) < 1e-6
-        assert np.all(np.abs(moments.xtx[7] - want["xtx"][7]) <= 1e-6 * length[7] * length)
-        assert np.array_equal(moments.diag[~used], np.zeros((~used).sum()))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -293,7 +240,6 @@ def test_leaving_a_fold_out_is_merging_the_others(table, count):
     trains = leave_one_out(Moments.from_folds(X, y, ids))
     assert len(trains) == count
     for i, train in enumerate(trains):
-        assert train.n_samples == np.count_nonzero(ids != i)
         assert_moments(train, exact(X[ids != i], y[ids != i]))
 
 
@@ -350,7 +296,7 @@ def test_thin_and_dense_forms_answer_alike(table, data):
         np.tile(X, (copies, 1)), np.tile(y, copies), np.tile(w, copies) / copies
     )
     assert thin.is_thin and not dense.is_thin
-    assert_moments(thin, as_dict(dense))
+    assert_moments(thin, {**as_dict(dense), "n_samples": n})
     A, yc = thin.rows
     B = np.column_stack([np.ones(m), np.arange(m), np.zeros(m)])
     scale = 1.0 + dense.yty + np.abs(np.einsum("ij,ij->j", B, dense.xtx @ B))
@@ -379,13 +325,14 @@ def test_thin_moments_make_no_square_matrix():
     rng = np.random.default_rng(0)
     m = 20_000
     X, y = rng.normal(size=(20, m)), rng.normal(size=20)
-    tracemalloc.start()
-    folds = Moments.from_folds(X, y, np.arange(20) % 4)
-    train = leave_one_out(folds)[1]
-    train.rss(np.ones(m))
-    train.compress()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+
+    def use():
+        train = leave_one_out(Moments.from_folds(X, y, np.arange(20) % 4))[1]
+        train.rss(np.ones(m))
+        train.compress()
+        return train
+
+    train, peak = peak_of(use)
     assert train.is_thin
     assert peak < 20 * X.nbytes < m * m * 8 / 20
 
@@ -582,10 +529,7 @@ def test_a_sparse_matrix_is_never_made_dense_as_a_whole():
     y = rng.normal(size=50_000)
     for density in (0.002, 0.08):
         X = sp.random_array((50_000, 300), density=density, rng=rng, format="csr")
-        tracemalloc.start()
-        moments = Moments.from_data(X, y)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+        moments, peak = peak_of(lambda X=X: Moments.from_data(X, y))
         assert peak < 50_000 * 300 * 8 / 4
         part = X[:, :3].toarray()
         assert_moments(
@@ -598,12 +542,8 @@ def test_a_sparse_matrix_is_never_made_dense_as_a_whole():
             },
         )
     wide = sp.random_array((300, 50_000), density=0.002, rng=rng, format="csc")
-    tracemalloc.start()
-    thin = Moments.from_data(wide, y[:300])
-    rss = thin.rss(np.ones(50_000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert thin.is_thin and peak < 300 * 50_000 * 8 / 4
+    rss, peak = peak_of(lambda: Moments.from_data(wide, y[:300]).rss(np.ones(50_000)))
+    assert peak < 300 * 50_000 * 8 / 4
     residual = y[:300] - wide.sum(axis=1)
     assert np.isclose(rss, np.sum((residual - residual.mean()) ** 2), rtol=1e-9)
 
@@ -618,11 +558,7 @@ def test_no_copy_larger_than_a_block_is_made():
             lambda table: Moments.from_data(table, y),
             lambda table: Moments.from_folds(table, y, np.arange(400_000) // 100_000),
         ):
-            tracemalloc.start()
-            run(table)
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-            assert peak < X.nbytes / 2
+            assert peak_of(lambda run=run, table=table: run(table))[1] < X.nbytes / 2
 
 
 def test_batches_are_pieces():
@@ -648,6 +584,8 @@ def test_a_bad_batch_is_named():
         Moments.from_batches([(X, y), (bad, y)])
     with pytest.raises(ValueError, match="Batch 1: Moments of 4 and of 3 columns"):
         Moments.from_batches([(X, y), (X[:, :3], y)])
+    with pytest.raises(ValueError, match="Batch 1: Column 0 reaches"):
+        Moments.from_batches([(X, y), (X * [1e200, 1, 1, 1], y)])
     with pytest.raises(ValueError, match="no batches"):
         Moments.from_batches([])
     with pytest.raises(ValueError, match="no moments"):
@@ -662,6 +600,7 @@ def test_folds_are_the_moments_of_their_rows(table, data):
     if data.draw(st.booleans()):
         ids = np.sort(ids)
     count = ids.max() + 1
+    assert Moments.from_folds(X[:0], y[:0], ids[:0]) == []
     folds = Moments.from_folds(X, y, ids)
     listed = Moments.from_folds(X, y, [np.flatnonzero(ids == i) for i in range(count)])
     assert len(folds) == len(listed) == count
@@ -796,9 +735,6 @@ def test_a_column_that_is_no_number_is_named(table):
     ("X", "column"),
     [
         (np.array([[1, "u"], [2, "v"]], dtype=object), 1),
-        (np.array([["1", "2"], ["3", "4"]]), 0),
-        (np.ones((2, 2), complex), 0),
-        (np.ones((2, 2), "M8[D]"), 0),
         (sp.csr_array(np.ones((2, 2), complex)), 0),
     ],
 )
@@ -810,20 +746,13 @@ def test_an_array_that_is_not_of_real_numbers_is_refused(X, column):
 @pytest.mark.parametrize(
     ("X", "y", "w", "message"),
     [
-        ([1.0, 2.0], [1.0, 2.0], None, "X has 1 dimension;"),
         (np.ones((2, 2, 2)), [1.0, 2.0], None, "X has 3 dimensions;"),
         ([[1.0], [2.0, 3.0]], [1.0, 2.0], None, "not a table"),
-        ([[1.0], [2.0]], [1.0], None, "X has 2 rows but y has 1"),
         ([[1.0], [2.0]], np.ones((2, 1, 1)), None, "y has 3 dimensions"),
         ([[1.0], [2.0]], ["a", "b"], None, "y has type"),
         ([[1.0], [2.0]], [1j, 2.0], None, "y has type"),
         ([[1.0], [2.0]], sp.csr_array([[1.0], [2.0]]), None, "y is sparse"),
         ([[1.0], [2.0]], [1.0, 2.0], [1.0], r"sample_weight has shape \(1,\)"),
-        ([[1.0], [2.0]], [1.0, 2.0], [1.0, -1.0], "sample_weight is -1.0 in row 1"),
-        ([[1.0], [2.0]], [1.0, 2.0], [np.nan, 1.0], "sample_weight is nan in row 0"),
-        ([[1.0], [2.0]], [1.0, 2.0], [0.0, 0.0], "All values of sample_weight are zero"),
-        ([[1.0], [2.0]], [1.0, 2.0], [1e308, 1e308], "sum of sample_weight is too large"),
-        ([[1.0], [2.0]], [1.0, 2.0], ["1", "2"], "sample_weight must be numbers"),
         (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), [1.0, 2.0], None, "masked"),
         (pl.LazyFrame({"a": [1.0, 2.0]}), [1.0, 2.0], None, "collect"),
     ],
@@ -869,14 +798,15 @@ def test_different_columns_do_not_merge():
     X, y, _ = plain_table()
     a = Moments.from_data(X, y, feature_names=["p", "q", "r", "s"])
     b = Moments.from_data(X, y, feature_names=["p", "q", "R", "S"])
-    with pytest.raises(ValueError, match="column 2 is 'r' in one and 'R' in the other"):
-        a + b
-    with pytest.raises(ValueError, match="with and without column names"):
-        a + Moments.from_data(X, y)
-    with pytest.raises(ValueError, match="4 and of 3 columns"):
-        Moments.from_data(X, y) + Moments.from_data(X[:, :3], y)
-    with pytest.raises(ValueError, match="targets"):
-        Moments.from_data(X, y) + Moments.from_data(X, y[:, None])
+    nameless = Moments.from_data(X, y)
+    for one, other, message in (
+        (a, b, "column 2 is 'r' in one and 'R' in the other"),
+        (a, nameless, "with and without column names"),
+        (nameless, Moments.from_data(X[:, :3], y), "4 and of 3 columns"),
+        (nameless, Moments.from_data(X, y[:, None]), "targets"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            one + other
     with pytest.raises(TypeError):
         a + 1
     with pytest.raises(TypeError, match="from_data"):
@@ -1052,6 +982,12 @@ def test_sums_of_thin_moments_must_be_those_of_their_rows(tmp_path):
         rewritten(path, **changes)
         with pytest.raises(MomentsFileError, match=r"site\.npz.*not those of its rows"):
             Moments.load(path)
+    examples()["thin"].save(path)
+    with np.load(path) as archive:
+        rows = 2 * archive["rows"]
+    rewritten(path, rows=rows)
+    with pytest.raises(MomentsFileError, match="not those of its rows"):
+        Moments.load(path)
 
 
 @pytest.mark.parametrize("n", [3, 50])
@@ -1144,14 +1080,11 @@ def test_nothing_in_a_file_is_executed(tmp_path):
 
 
 def test_the_definition_used_here_is_right():
-    """The oracle of this file against exact fractions."""
-    X, y, w = [1, 5, 6], [2, 2, 7], [1, 2, 4]
-    W = sum(w)
-    mean_x = Fraction(sum(a * b for a, b in zip(w, X, strict=True)), W)
-    mean_y = Fraction(sum(a * b for a, b in zip(w, y, strict=True)), W)
-    q = sum(a * (b - mean_x) * (c - mean_y) for a, b, c in zip(w, X, y, strict=True))
-    got = exact(np.array(X)[:, None], y, w)
-    assert abs(got["xty"][0] - np.longdouble(q.numerator) / q.denominator) < 1e-17
+    """The oracle of these tests against exact fractions."""
+    X, y, w = np.array([[1], [5], [6]]), [2, 2, 7], [1, 2, 4]
+    sums, _ = in_fractions(X, y, w)
+    q = np.longdouble(sums[0][1].numerator) / sums[0][1].denominator
+    assert abs(exact(X, y, w)["xty"][0] - q) < 1e-17
 
 
 def test_names_of_targets_travel_with_the_moments(tmp_path):
@@ -1175,10 +1108,7 @@ def test_a_pandas_frame_of_sparse_columns_is_a_sparse_matrix_with_names():
     y = np.random.default_rng(0).normal(size=3000)
     names = [f"word {j}" for j in range(40)]
     frame = pd.DataFrame.sparse.from_spmatrix(X, columns=names)
-    tracemalloc.start()
-    moments = Moments.from_data(frame, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    moments, peak = peak_of(lambda: Moments.from_data(frame, y))
     assert moments.feature_names == tuple(names)
     assert np.array_equal(moments.xtx, Moments.from_data(X, y).xtx)
     assert peak < X.shape[0] * X.shape[1] * 8

@@ -34,6 +34,14 @@ def data(n=200, m=4, seed=0):
     return X, X.sum(axis=1).rename("y") + rng.standard_normal(n)
 
 
+def fitted(form, X, y, **params):
+    """A model fitted to rows, to sparse rows or to moments."""
+    model = SparseStep(**(params or {"alpha": 20.0}))
+    if form == "moments":
+        return model.fit_moments(Moments.from_data(X, y))
+    return model.fit(csr_array(X.to_numpy()) if form == "sparse rows" else X, y)
+
+
 def indicator(n, ones):
     """A column of zeros with ones at the end."""
     return np.repeat([0.0, 1.0], [n - ones, ones])
@@ -45,13 +53,7 @@ def test_variables_that_rest_on_few_rows(ones, form):
     X, y = data()
     X["rare"] = indicator(200, ones)
     y += 100 * X["rare"]
-    model = SparseStep(alpha=20.0)
-    if form == "rows":
-        model.fit(X, y)
-    elif form == "moments":
-        model.fit_moments(Moments.from_data(X, y))
-    else:
-        model.fit(csr_array(X.to_numpy()), y)
+    model = fitted(form, X, y)
     name = "x4" if form == "sparse rows" else "rare"
     [note] = model.summary().notes
     assert f"{name!r} (about {min(ones, 200 - ones)})" in note
@@ -63,8 +65,7 @@ def test_variables_that_rest_on_enough_rows(form):
     X, y = data()
     X["rare"] = indicator(200, 5)
     y += 100 * X["rare"]
-    model = SparseStep(alpha=20.0)
-    model = model.fit(X, y) if form == "rows" else model.fit_moments(Moments.from_data(X, y))
+    model = fitted(form, X, y)
     assert model.coef_[4] and model.summary().notes == []
 
 
@@ -135,8 +136,7 @@ def test_the_most_collinear_pair_does_not_hang_on_rounding():
 def test_a_target_in_other_units_is_told(form):
     X, y = data()
     X["in_pounds"] = y / 16 + 3
-    model = SparseStep(n_nonzero=1)
-    model = model.fit_moments(Moments.from_data(X, y)) if form == "moments" else model.fit(X, y)
+    model = fitted(form, X, y, n_nonzero=1)
     [note] = [note for note in model.summary().notes if "determined" in note]
     assert "'in_pounds'" in note
     X["in_pounds"] += 1e-3 * X["c0"]
@@ -167,8 +167,7 @@ def test_names_of_no_rows(name):
 def test_numbers_of_rows(form, values):
     X, y = data()
     X["count"] = values
-    model = SparseStep(alpha=20.0)
-    model = model.fit(X, y) if form == "rows" else model.fit_moments(Moments.from_data(X, y))
+    model = fitted(form, X, y)
     assert "row numbers" in kinds(model) and "'count'" in str(model.summary())
 
 
@@ -269,8 +268,7 @@ def test_the_error_of_the_choice_where_many_alphas_give_the_same_models():
 def test_rows_far_outside_are_told(form, tmp_path):
     X, y = data()
     X["unused"] = np.random.default_rng(9).standard_normal(200)
-    model = SparseStep(alpha=20.0)
-    model = model.fit_moments(Moments.from_data(X, y)) if form == "moments" else model.fit(X, y)
+    model = fitted(form, X, y)
     if form == "loaded":
         save_model(model, tmp_path / "m.json")
         model = load_model(tmp_path / "m.json")
@@ -289,10 +287,7 @@ def test_a_rare_indicator_is_not_far_outside():
     X, y = data(3000)
     X["rare"] = indicator(3000, 1)
     y += 100 * X["rare"]
-    for model in (
-        SparseStep(20.0).fit(X, y),
-        SparseStep(20.0).fit_moments(Moments.from_data(X, y)),
-    ):
+    for model in (fitted("rows", X, y), fitted("moments", X, y)):
         assert model.coef_[4]
         model.predict(X)
         with pytest.warns(FarRowsWarning, match="'rare'"):
@@ -353,10 +348,8 @@ def test_a_model_of_encoded_columns_takes_the_texts(kind, tmp_path):
 def test_summaries_print_no_character_that_drives_a_terminal():
     X, y = data()
     X.columns = ["a\x1b[31m", "b\u202ec", "d\ne", "f\u200cg"]
-    text = (
-        str(SparseStep(20.0).fit(X, y).summary())
-        + SparseStep(20.0).fit(X, y).summary()._repr_html_()
-    )
+    summary = fitted("rows", X, y).summary()
+    text = str(summary) + summary._repr_html_()
     assert not any(c in text for c in "\x1b\u202e") and "f\u200cg" in text
 
 

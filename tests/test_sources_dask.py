@@ -12,11 +12,12 @@ from sklearn.linear_model import LinearRegression
 
 from source_data import (
     FEATURES,
+    assert_folds,
     assert_moments,
     assert_no_digit_lost,
     expected,
     far_away,
-    make_table,
+    matrix,
 )
 from sparsestep import Moments, SparseStepCV, read_moments
 from sparsestep.errors import DroppedRowsWarning
@@ -28,11 +29,6 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 SIZES = (301, 0, 349, 350)
-
-
-@pytest.fixture(scope="module")
-def table():
-    return make_table()
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +64,7 @@ def test_a_frame_has_the_moments_of_its_rows(frame, table):
 
 def test_folds_of_a_frame_depend_on_partition_and_row(frame, table):
     numbers = parts_of(6, seed=9)
-    for k, fold in enumerate(read_moments(frame, "y", features=FEATURES, folds=6, seed=9)):
-        assert_moments(fold, expected(table, rows=numbers == k))
+    assert_folds(read_moments(frame, "y", features=FEATURES, folds=6, seed=9), table, numbers)
 
 
 def test_many_partitions_are_merged_in_a_tree(table):
@@ -82,8 +77,7 @@ def test_arrays_of_unknown_chunks_and_frames_with_a_separate_target(frame, table
     numbers = parts_of(4, seed=0)
     for source in ((X, y, w), (X.values, y.values, w.values), (X, y.values, w)):
         assert is_dask(source[0])
-        for k, fold in enumerate(moments(*source, folds=4)):
-            assert_moments(fold, expected(table, rows=numbers == k, weight="w"))
+        assert_folds(moments(*source, folds=4), table, numbers, weight="w")
     assert moments(X, y).feature_names == tuple(FEATURES)
     assert_moments(moments(X.values, y.values), expected(table))
 
@@ -142,7 +136,7 @@ def test_only_the_columns_asked_for_are_read_from_files(table, tmp_path):
 
 
 def test_predictions_stay_lazy(frame, table):
-    X = np.column_stack([table.column(name).to_numpy().astype(float) for name in FEATURES])
+    X = matrix(table)
     inner = pd.DataFrame(X, columns=FEATURES)
     y = table.column("y").to_numpy()
     model = LinearRegression().fit(inner, y)
@@ -158,7 +152,7 @@ def test_predictions_stay_lazy(frame, table):
 
 
 def test_predictions_of_several_targets(frame, table):
-    X = np.column_stack([table.column(name).to_numpy().astype(float) for name in FEATURES])
+    X = matrix(table)
     inner = pd.DataFrame(X, columns=FEATURES)
     Y = np.column_stack([X[:, 0] - X[:, 1], X.sum(axis=1)])
     model = LinearRegression().fit(inner, Y)
@@ -219,8 +213,7 @@ def test_a_worker_killed_in_mid_pass_changes_nothing(client, table, tmp_path):
     assert killed != os.getpid()
     assert killed not in client.run(os.getpid).values()
     numbers = np.concatenate([fold_numbers(50, 5, 1, i) for i in range(20)])
-    for k, fold in enumerate(folds):
-        assert_moments(fold, expected(table, rows=numbers == k))
+    assert_folds(folds, table, numbers)
     X = table.select(FEATURES).to_pandas().astype(float)
     rows_in_memory = Moments.from_folds(X, table.column("y").to_numpy(), numbers)
     model, same = (SparseStepCV().fit_moments(each) for each in (folds, rows_in_memory))

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.model_selection import PredefinedSplit
 
-from source_data import FEATURES, assert_moments, expected, make_table
+from source_data import FEATURES, assert_folds, assert_moments, expected, make_table
 from sparsestep import Moments, SparseStep, SparseStepCV, read_moments
 from sparsestep.moments.moments import leave_one_out
 from sparsestep.sources.folds import fold_numbers
@@ -43,8 +43,7 @@ def test_merged_files_are_the_moments_of_the_pooled_rows(sites):
     table, folder = sites
     _, _, numbers = pooled_rows(table)
     folds = merged(folder)
-    for k, fold in enumerate(folds):
-        assert_moments(fold, expected(table, rows=numbers == k))
+    assert_folds(folds, table, numbers)
     assert_moments(Moments.merge(folds), expected(table))
 
 

@@ -1,17 +1,15 @@
-import os
-import shutil
-import sys
-
 import numpy as np
 import pytest
 
 from source_data import (
     FEATURES,
+    assert_folds,
     assert_moments,
     assert_no_digit_lost,
     expected,
     far_away,
-    make_table,
+    needs_java,
+    spark_session,
 )
 from sparsestep import SparseStep, read_moments
 from sparsestep.errors import DroppedRowsWarning
@@ -20,38 +18,17 @@ from sparsestep.sources.folds import fold_numbers
 pyspark = pytest.importorskip("pyspark", reason="needs the extra sparsestep[spark]")
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.skipif(
-        shutil.which("java") is None and "JAVA_HOME" not in os.environ,
-        reason="Spark needs Java, which is not installed",
-    ),
+    needs_java,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 
 
 @pytest.fixture(scope="module")
 def spark():
-    """A session on two cores of this machine."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="module")
-def table():
-    return make_table()
+    """A session in which batches are small."""
+    small = {"sql.execution.arrow.maxRecordsPerBatch": "100", "sql.shuffle.partitions": "2"}
+    with spark_session(2, **small) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +53,7 @@ def test_moments_weights_and_folds(frame, table):
     assert folds[0].feature_names == tuple(FEATURES)
     # One partition is part 0, as a file is: the folds are the same.
     numbers = fold_numbers(1000, 4, seed=2)
-    for k, fold in enumerate(folds):
-        assert_moments(fold, expected(table, rows=numbers == k, weight="w"))
+    assert_folds(folds, table, numbers, weight="w")
 
 
 def test_partitions_are_merged_empty_ones_too(spark, frame, table):

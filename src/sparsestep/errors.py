@@ -124,7 +124,7 @@ class ModelSizeError(ValueError):
     """No model has exactly `size` variables.
 
     The `problem` follows the size in a sentence; `nearest` is the size of the nearest model, None
-    if there are not so many columns.
+    if there are fewer columns than `size`.
     """
 
     def __init__(self, size: int, problem: str, nearest: int | None = None) -> None:
@@ -171,7 +171,7 @@ class LostDigitsWarning(UserWarning):
 
 
 class FarRowsWarning(UserWarning):
-    """Rows to predict lie far outside those that a model was fitted to; `n_rows` of them."""
+    """`n_rows` rows to predict lie far outside the rows that a model was fitted to."""
 
     def __init__(self, message: str, n_rows: int) -> None:
         super().__init__(message, n_rows)

@@ -4,7 +4,9 @@ Everything is written in the cosine and sine of the triangle with legs ``b`` and
 
     c = b / h,   s = gamma / h,   h = sqrt(b^2 + gamma^2),
 
-because ``b^2`` and ``gamma^2`` overflow or vanish long before the answers do.
+because ``b^2`` and ``gamma^2`` overflow or vanish long before the answers do. Coefficients `b`,
+those of the step before `b_old` (the supporting points of the majorizer) and the positive widths
+`gamma` are broadcast against each other.
 """
 
 import numpy as np
@@ -17,19 +19,7 @@ def penalty(b: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     """Value of the penalty, ``b^2 / (b^2 + gamma^2)``.
 
     It lies between 0 and 1, and for gamma -> 0 it becomes the counting norm: 0 at ``b = 0`` and 1
-    elsewhere.
-
-    Parameters
-    ----------
-    b : array_like
-        Coefficients.
-    gamma : array_like
-        Width of the penalty, positive. Broadcast against `b`, as in all functions here.
-
-    Returns
-    -------
-    ndarray
-        One value per coefficient. Their sum times ``alpha`` is the penalty term of the loss.
+    elsewhere. The sum over the coefficients times ``alpha`` is the penalty term of the loss.
 
     Examples
     --------
@@ -49,18 +39,6 @@ def derivative(b: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     It vanishes as ``2 gamma^2 / b^3`` for large ``|b|``, which is why large coefficients are not
     shrunk.
 
-    Parameters
-    ----------
-    b : array_like
-        Coefficients.
-    gamma : array_like
-        Width of the penalty, positive.
-
-    Returns
-    -------
-    ndarray
-        One slope per coefficient.
-
     Examples
     --------
     >>> from sparsestep.penalty import derivative
@@ -75,21 +53,8 @@ def majorizer(b: ArrayLike, b_old: ArrayLike, gamma: ArrayLike) -> NDArray[np.fl
     """Quadratic in `b` that lies above the penalty and touches it at `b_old`.
 
     ``(gamma^2 b^2 + b_old^4) / (b_old^2 + gamma^2)^2``, section 3.2 of the paper, where `b_old` is
-    called alpha. It exceeds the penalty by a multiple of ``(b^2 - b_old^2)^2``.
-
-    Parameters
-    ----------
-    b : array_like
-        Where to evaluate the quadratic.
-    b_old : array_like
-        The supporting point: the coefficients of the step before.
-    gamma : array_like
-        Width of the penalty, positive.
-
-    Returns
-    -------
-    ndarray
-        One value per coefficient; ``inf`` where the value exceeds the range of floats.
+    called alpha. It exceeds the penalty by a multiple of ``(b^2 - b_old^2)^2``; beyond the range
+    of floats it is ``inf``.
 
     Examples
     --------
@@ -109,19 +74,7 @@ def weights(b_old: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     """Curvatures of the majorizer, ``Omega_jj = gamma^2 / (b_old^2 + gamma^2)^2``.
 
     One step of the algorithm is a ridge regression with penalties ``alpha * Omega_jj`` (the
-    paper's definition of Omega in section 3.2).
-
-    Parameters
-    ----------
-    b_old : array_like
-        The supporting point: the coefficients of the step before.
-    gamma : array_like
-        Width of the penalty, positive.
-
-    Returns
-    -------
-    ndarray
-        One weight per coefficient, between 0 and ``1 / gamma^2``.
+    paper's definition of Omega in section 3.2). They lie between 0 and ``1 / gamma^2``.
 
     Examples
     --------

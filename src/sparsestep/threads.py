@@ -76,12 +76,11 @@ def _in_control() -> Iterator[None]:
     From its version 3.8 on threadpoolctl listens only to the thread that set it first. That would
     keep one that comes later from setting it, and us from lifting our limit in another thread.
     """
-    let_go = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
-    if let_go:
-        let_go(force=True)
+    controller = threadpoolctl.OpenBLASController
+    let_go = getattr(controller, "clear_controlling_thread", lambda force: None)
+    let_go(force=True)
     yield
-    if let_go:
-        let_go(force=True)
+    let_go(force=True)
 
 
 def side_by_side(function: Callable[[_T], _R], tasks: Sequence[_T], worthwhile: bool) -> list[_R]:

@@ -6,6 +6,7 @@ from typing import Any
 
 __all__ = [
     "cross_validation",
+    "few_of",
     "in_row",
     "lost_digits",
     "made_up_names",
@@ -19,7 +20,7 @@ __all__ = [
     "variables",
 ]
 
-# In a sentence on missing values so many columns are named.
+# Columns named in a sentence on missing values.
 _MOST_COLUMNS = 5
 
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
@@ -35,10 +36,15 @@ def printable(text: str) -> str:
     )
 
 
+def few_of(texts: Sequence[str], most: int, more: str = "more") -> str:
+    """The first of some texts, and how many more there are."""
+    rest = f" and {len(texts) - most} {more}" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + rest
+
+
 def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
     """The first of some names in quotation marks, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} {more}" if len(names) > most else "")
+    return few_of([repr(name) for name in names], most, more)
 
 
 def made_up_names(m: int) -> list[str]:

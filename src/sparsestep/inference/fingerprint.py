@@ -39,7 +39,7 @@ _LEAST_ROWS = 10
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The columns of a table, by their first two moments and what else is known of them.
+    """The columns of a table: their first two moments, effective rows, reach and collinearity.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Fingerprint:
         Columns that are copies of earlier ones, but for a factor and a constant.
     n_collinear : int, or None
         Pairs of other columns whose correlation is at least `COLLINEAR` in size. None if thin
-        moments have so many columns that looking for them would take long.
+        moments have too many columns for the search.
     collinear : tuple of (int, int, float)
         The most correlated of them, at most 20: two columns and their correlation.
     row_numbers : tuple of int
@@ -132,9 +132,9 @@ def _weight_of_rows(
     unknown = np.full(len(columns), np.nan)
     mean = moments.mean_x[columns]
     if table is None and not moments.is_thin:
-        p = np.where(zero_one(mean, deviation), mean, np.nan)
         if weighted:
             return unknown, unknown
+        p = np.where(zero_one(mean, deviation), mean, np.nan)
         variance = p * (1.0 - p)
         rows = moments.n_samples * variance / (p**3 + (1.0 - p) ** 3)
         reach = _FAR * np.maximum(p, 1.0 - p) / np.sqrt(variance)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsestep.inference.fingerprint import COLLINEAR, Fingerprint
 from sparsestep.moments.table import BLOCK_BYTES
-from sparsestep.words import lost_digits, quoted, rows_left_out
+from sparsestep.words import few_of, lost_digits, quoted, rows_left_out
 
 __all__ = [
     "NOTES",
@@ -49,12 +49,14 @@ class Note:
 
     def text(self, names: Names, targets: Names) -> str:
         """The note as a sentence."""
+        target: int | None = getattr(self, "target", None)
+        if target is None or len(targets) == 1:
+            return self._text(names, "")
+        return self._text(names, f" of {targets[target]!r}")
+
+    def _text(self, names: Names, of: str) -> str:
+        """The note as a sentence; `of` says which target's model is meant, if there are several."""
         raise NotImplementedError
-
-
-def _of(target: int, targets: Names) -> str:
-    """Which model is meant, if there are several."""
-    return f" of {targets[target]!r}" if len(targets) > 1 else ""
 
 
 def _some(columns: Sequence[int], names: Names) -> str:
@@ -71,11 +73,9 @@ class LostDigits(Note):
     condition_number: float
     digits: int
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         advice = "keep fewer of them, or leave some out."
-        which = f"kept{_of(self.target, targets)}"
-        return lost_digits(self.condition_number, self.digits, advice, which)
+        return lost_digits(self.condition_number, self.digits, advice, f"kept{of}")
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,7 @@ class AtTheEnd(Note):
     criterion: str | None  # that would keep ever more of more columns than rows
     rows: int
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
-        of = _of(self.target, targets)
+    def _text(self, names: Names, of: str) -> str:
         if self.criterion is None:
             return (
                 f"The best model{of} is at the end of the alphas tried, so that a {self.beyond} "
@@ -115,10 +113,9 @@ class ManyVariables(Note):
     supported: int
     rows: int
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         return (
-            f"The model{_of(self.target, targets)} keeps {self.kept} variables, chosen among "
+            f"The model{of} keeps {self.kept} variables, chosen among "
             f"{len(names)} columns; {self.rows} rows can support about {self.supported}, and the "
             "others may be noise. Raise alpha, or choose it by cross-validation or the extended "
             "BIC (ebic)."
@@ -132,9 +129,7 @@ class NothingKept(Note):
     kind = "nothing kept"
     target: int
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
-        of = _of(self.target, targets)
+    def _text(self, names: Names, of: str) -> str:
         return f"No variable{of} is kept: the model predicts the same number for every row."
 
 
@@ -147,13 +142,11 @@ class FewRows(Note):
     columns: list[int]
     rows: list[int]
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         each = [f"{names[j]!r} (about {k})" for j, k in zip(self.columns, self.rows, strict=True)]
-        shown = ", ".join(each[:_MOST])
-        shown += f" and {len(each) - _MOST} more" if len(each) > _MOST else ""
+        shown = few_of(each, _MOST)
         return (
-            f"Variables kept{_of(self.target, targets)} that rest on very few rows: {shown}; their "
+            f"Variables kept{of} that rest on very few rows: {shown}; their "
             "coefficients stand and fall with these rows."
         )
 
@@ -166,11 +159,10 @@ class Determined(Note):
     target: int
     columns: list[int]
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         one = len(self.columns) == 1
         return (
-            f"The target{_of(self.target, targets)} is determined by what is kept (R2 is 1 but for "
+            f"The target{of} is determined by what is kept (R2 is 1 but for "
             f"rounding): {_some(self.columns, names)}. {'It' if one else 'One of them'} may be the "
             "target in other units, or be known only once the target is; if so, leave it out."
         )
@@ -183,10 +175,9 @@ class ZeroOneTarget(Note):
     kind = "target of zeros and ones"
     target: int
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         return (
-            f"The target{_of(self.target, targets)} holds zeros and ones only. Predictions are "
+            f"The target{of} holds zeros and ones only. Predictions are "
             "rough probabilities and may lie below 0 or above 1; logistic regression is made for "
             "such a target."
         )
@@ -199,8 +190,7 @@ class Copies(Note):
     kind = "copies"
     columns: list[int]
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         one = len(self.columns) == 1
         return (
             f"{len(self.columns)} of {len(names)} columns {'is a copy' if one else 'are copies'} "
@@ -218,8 +208,7 @@ class Collinear(Note):
     correlation: float
     pairs: int
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         one = self.pairs == 1
         both = " and ".join(repr(names[j]) for j in self.columns)
         return (
@@ -237,8 +226,7 @@ class Constant(Note):
     kind = "constant"
     columns: list[int]
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         return f"Constant, and so of no use: {_some(self.columns, names)}."
 
 
@@ -249,8 +237,7 @@ class RowNumbers(Note):
     kind = "row numbers"
     columns: list[int]
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         return (
             f"Row numbers or identifiers by their name or values: {_some(self.columns, names)}; "
             "leave them out, unless their order means something."
@@ -266,8 +253,7 @@ class RowsDropped(Note):
     total: int
     by: dict[str, int]
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         return rows_left_out(self.rows, self.total, self.by)
 
 
@@ -279,8 +265,7 @@ class Weights(Note):
     rows: int
     total: float
 
-    def text(self, names: Names, targets: Names) -> str:
-        """The note as a sentence."""
+    def _text(self, names: Names, of: str) -> str:
         return (
             f"The weights of the {self.rows} rows add up to {self.total:.5g}, and a weight of k "
             "counts as k copies of a row; if weights are no counts, give w * n / w.sum() instead."
@@ -348,14 +333,9 @@ def beyond_the_end(
 
 
 class FarRows:
-    """Counts rows of which a value is far outside those fitted.
+    """Counts rows of which a value is far outside those fitted, in columns with these names.
 
-    Parameters
-    ----------
-    mean, deviation, reach : ndarrays of shape (k,)
-        Of the columns to look at, as in `Fingerprint`.
-    names : sequence of str
-        Their names.
+    `mean`, `deviation` and `reach` are those of `Fingerprint`.
     """
 
     def __init__(self, mean: Array, deviation: Array, reach: Array, names: Names) -> None:

@@ -14,7 +14,7 @@ from scipy import linalg
 
 from sparsestep.errors import MomentsFileError
 from sparsestep.moments.runs import Run
-from sparsestep.moments.sums import Rows, Sums
+from sparsestep.moments.sums import CentredRows, Sums
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 
@@ -25,12 +25,18 @@ Array = NDArray[np.float64]
 FORMAT = "sparsestep moments"
 # Version 1 had no `runs`, and means in single doubles.
 VERSION = 2
-# Rounding makes sums contradict each other by far less, and a fit takes no notice of so much.
+# Far above the rounding of sums, far below what changes a fit.
 TOLERANCE = 1e-8
 
 
 class _Unreadable(Exception):
     """Why a file cannot be read, to follow its name in a sentence."""
+
+
+def _require(fine: bool, problem: str) -> None:
+    """Raise for a damaged file unless all is fine."""
+    if not fine:
+        raise _Unreadable(f"is damaged: {problem}")
 
 
 def write(path: str | os.PathLike[str], sums: Sums) -> None:
@@ -48,23 +54,23 @@ def write(path: str | os.PathLike[str], sums: Sums) -> None:
         "xty": sums.xty,
         "yty": sums.yty,
         "diag": sums.diag,
+        # Always there: a damaged directory of the archive must not look like a table without names.
+        "feature_names": np.array(sums.names or (), dtype=np.str_),
+        "has_names": np.array(sums.names is not None),
+        "runs": np.array(
+            json.dumps([[run.id, run.source, run.of, sorted(run.folds)] for run in sums.runs])
+        ),
     }
-    # Always there: a damaged directory of the archive must not look like a table without names.
-    arrays["feature_names"] = np.array(sums.names or (), dtype=np.str_)
-    arrays["has_names"] = np.array(sums.names is not None)
     if sums.target_names is not None:
         arrays["target_names"] = np.array(sums.target_names, dtype=np.str_)
     if sums.categories:
         arrays["categories"] = np.array(json.dumps(sums.categories))
-    arrays["runs"] = np.array(
-        json.dumps([[run.id, run.source, run.of, sorted(run.folds)] for run in sums.runs])
-    )
-    if sums.pieces is None:
-        arrays["xtx"] = sums.xtx
-    else:
-        rows = sums.kept_rows()
-        arrays["rows"], arrays["targets"] = rows.X, rows.y
     private = sums.pieces is not None
+    if private:
+        rows = sums.kept_rows()
+        arrays |= {"rows": rows.X, "targets": rows.y}
+    else:
+        arrays["xtx"] = sums.xtx
     with whole_file(path, "moments", private=private) as temporary, open(temporary, "wb") as file:
         np.savez(file, **arrays)
 
@@ -103,8 +109,7 @@ def _from_archive(archive: Any) -> Sums:
 
     def single(name: str, kind: Any) -> Any:
         value = archive[name]
-        if value.shape or not np.issubdtype(value.dtype, kind):
-            raise _Unreadable(f"is damaged: {name} is {value}")
+        _require(not value.shape and np.issubdtype(value.dtype, kind), f"{name} is {value}")
         return value.item()
 
     version = single("version", np.integer)
@@ -113,27 +118,21 @@ def _from_archive(archive: Any) -> Sums:
             f"has format version {version}, newer than {VERSION}, the newest that this "
             "sparsestep reads; update sparsestep"
         )
-    if version < 1:
-        raise _Unreadable(f"is damaged: its format version is {version}")
+    _require(version >= 1, f"its format version is {version}")
     m, k = archive["xty"].shape
     flat_y = single("flat_y", np.bool_)
-    if k != 1 if flat_y else k < 1:
-        raise _Unreadable(f"is damaged: it has {k} targets")
+    _require(k == 1 or (k > 1 and not flat_y), f"it has {k} targets")
 
     def array(name: str, *shape: int) -> Array:
         values = archive[name]
-        if values.dtype != np.float64 or values.shape != shape:
-            raise _Unreadable(
-                f"is damaged: {name} has type {values.dtype} and shape {values.shape}"
-            )
-        if not np.isfinite(values).all():
-            raise _Unreadable(f"is damaged: {name} has values that are not finite")
+        form = f"{name} has type {values.dtype} and shape {values.shape}"
+        _require(values.dtype == np.float64 and values.shape == shape, form)
+        _require(bool(np.isfinite(values).all()), f"{name} has values that are not finite")
         return np.asarray(values, order="C")
 
     def names_of(name: str, count: int, what: str) -> tuple[str, ...]:
         names = tuple(map(str, archive[name]))
-        if len(names) != count:
-            raise _Unreadable(f"is damaged: {len(names)} names for {count} {what}")
+        _require(len(names) == count, f"{len(names)} names for {count} {what}")
         if len(set(names)) < count:
             raise _Unreadable(f"cannot be used: two of its {what} are called {repeated(names)!r}")
         return names
@@ -148,11 +147,10 @@ def _from_archive(archive: Any) -> Sums:
     xtx, pieces = None, None
     if "xtx" in archive:
         xtx = array("xtx", m, m)
-        if not np.array_equal(xtx, xtx.T):
-            raise _Unreadable("is damaged: xtx is not symmetric")
+        _require(np.array_equal(xtx, xtx.T), "xtx is not symmetric")
     else:
         n = len(archive["rows"])
-        pieces = (Rows(array("rows", n, m), array("targets", n, k)),)
+        pieces = (CentredRows(array("rows", n, m), array("targets", n, k)),)
     low = np.zeros(m + k)
     if version > 1:
         low = np.concatenate([array("low_x", m), array("low_y", k)])
@@ -172,20 +170,18 @@ def _from_archive(archive: Any) -> Sums:
         categories=categories,
         runs=runs,
     )
-    if sums.n_samples < 0 or sums.weight_sum < 0 or (sums.n_samples > 0) != (sums.weight_sum > 0):
-        raise _Unreadable("is damaged: its counts contradict each other")
-    if sums.n_samples < 2 and (sums.diag.any() or sums.yty.any()):
-        raise _Unreadable(f"is damaged: it has squares but {sums.n_samples} rows")
-    if xtx is not None and not np.array_equal(np.diagonal(xtx), sums.diag):
-        raise _Unreadable("is damaged: diag is not the diagonal of xtx")
-    if pieces is not None and not _belongs(pieces[0], sums):
-        raise _Unreadable("is damaged: its sums of squares are not those of its rows")
-    if not np.array_equal(sums.mean + sums.low, sums.mean):
-        raise _Unreadable("is damaged: a mean has a low part that is too large")
-    if sums.diag.min(initial=0.0) < 0 or sums.yty.min(initial=0.0) < 0:
-        raise _Unreadable("is damaged: a sum of squares is negative")
-    if xtx is not None and not _is_possible(sums):
-        raise _Unreadable("is damaged: no rows have such sums")
+    n, W = sums.n_samples, sums.weight_sum
+    _require(n >= 0 and W >= 0 and (n > 0) == (W > 0), "its counts contradict each other")
+    _require(n > 1 or not (sums.diag.any() or sums.yty.any()), f"it has squares but {n} rows")
+    if pieces is not None:
+        _require(_belongs(pieces[0], sums), "its sums of squares are not those of its rows")
+    rounded = np.array_equal(sums.mean + sums.low, sums.mean)
+    _require(rounded, "a mean has a low part that is too large")
+    smallest = min(sums.diag.min(initial=0.0), sums.yty.min(initial=0.0))
+    _require(smallest >= 0, "a sum of squares is negative")
+    if xtx is not None:
+        _require(np.array_equal(np.diagonal(xtx), sums.diag), "diag is not the diagonal of xtx")
+        _require(_is_possible(sums), "no rows have such sums")
     return sums
 
 
@@ -194,18 +190,19 @@ def _runs(text: str) -> tuple[Run, ...]:
     stored = json.loads(text)
     runs = tuple(Run(name, source, of, frozenset(folds)) for name, source, of, folds in stored)
     for run in runs:
-        numbers = [run.of, *run.folds]
-        if not (
-            all(isinstance(word, str) for word in (run.id, run.source))
+        words: list[Any] = [run.id, run.source]
+        numbers: list[Any] = [run.of, *run.folds]
+        _require(
+            all(isinstance(word, str) for word in words)
             and all(isinstance(number, int) for number in numbers)
-            and run.folds
-            and 0 <= min(run.folds) <= max(run.folds) < run.of
-        ):
-            raise _Unreadable("is damaged: its folds contradict each other")
+            and len(run.folds) > 0
+            and 0 <= min(run.folds) <= max(run.folds) < run.of,
+            "its folds contradict each other",
+        )
     return runs
 
 
-def _belongs(rows: Rows, sums: Sums) -> bool:
+def _belongs(rows: CentredRows, sums: Sums) -> bool:
     """Whether thin sums have the squares and products of their rows, but for rounding."""
     pairs = ((rows.X, sums.diag), (rows.y, sums.yty))
     length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))

@@ -16,15 +16,8 @@ from scipy.linalg import lapack, solve_triangular
 from sparsestep.errors import MomentsFileError
 from sparsestep.moments import file as moments_file
 from sparsestep.moments.one_pass import fold_ids, fold_sums
-from sparsestep.moments.runs import (
-    Run,
-    Runs,
-    joined,
-    require_all_folds,
-    require_same_folds,
-    run_id,
-)
-from sparsestep.moments.sums import Sums, is_thin, merge, require_mergeable, row_count
+from sparsestep.moments.runs import Run, Runs, joined, require_all_folds, require_same_folds
+from sparsestep.moments.sums import Accumulator, Sums, is_thin, merge, require_mergeable
 from sparsestep.moments.table import Table
 from sparsestep.threads import side_by_side
 
@@ -45,36 +38,6 @@ class Moments:
     With fewer rows than columns the form is thin: the centred rows, times the square root of their
     weights, are kept instead of the m x m matrix. Merged thin moments turn dense when their rows
     are no longer fewer than their columns.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows of non-zero weight.
-    weight_sum : float
-        Sum of the weights; `n_samples` where none were given.
-    n_features : int
-        Columns of X, called m below.
-    mean_x : ndarray of shape (m,)
-        Weighted means of the columns.
-    mean_y : float or ndarray of shape (k,)
-        Weighted mean of y; one per target for a two-dimensional y.
-    xtx : ndarray of shape (m, m)
-        Centred sums of squares and products of the columns. In thin form it is formed, and kept,
-        at the first access.
-    xty : ndarray of shape (m,) or (m, k)
-        Centred sums of products of the columns with y.
-    yty : float or ndarray of shape (k,)
-        Centred sum of squares of y; one per target for a two-dimensional y.
-    diag : ndarray of shape (m,)
-        The diagonal of `xtx`, in either form at no cost.
-    feature_names : tuple of str, or None
-        Names of the columns where the data had some.
-    is_thin : bool
-        Whether rows are kept instead of `xtx`.
-    runs : tuple of Run
-        The folds of `read_moments` that these are, or were merged from; empty for all else. They
-        stay with the moments, also in files, and no fold is merged with itself or with another
-        fold of another run.
 
     Examples
     --------
@@ -144,10 +107,6 @@ class Moments:
         feature_names : sequence of str, optional
             Names of the columns, no two the same; those of a frame otherwise.
 
-        Returns
-        -------
-        Moments
-
         Examples
         --------
         >>> from sparsestep import Moments
@@ -170,10 +129,6 @@ class Moments:
         feature_names : sequence of str, optional
             Names of the columns; those of the pieces otherwise.
 
-        Returns
-        -------
-        Moments
-
         Examples
         --------
         >>> import numpy as np
@@ -182,28 +137,20 @@ class Moments:
         >>> Moments.from_batches((rng.normal(size=(100, 3)), np.ones(100)) for _ in range(5))
         Moments(n_samples=500, n_features=3)
         """
-        # Thin pieces wait until together they have as many rows as columns: a product for each
-        # handful of rows would pass over the m x m matrix every time.
-        waiting: list[Sums] = []
-        rows = 0
+        total, number = Accumulator(own=True), -1
         for number, batch in enumerate(batches):
             try:
                 X, y, *rest = batch
                 if len(rest) > 1:
                     raise ValueError("expected (X, y) or (X, y, sample_weight).")
                 table = Table(X, y, rest[0] if rest else None, feature_names, zero_weights_ok=True)
-                piece = fold_sums(table)[0]
-                if waiting:
-                    require_mergeable(waiting[0], piece)
+                total.add(fold_sums(table)[0])
             except (TypeError, ValueError) as error:
-                raise type(error)(f"Batch {number}: {error}") from error
-            waiting.append(piece)
-            rows += piece.m if piece.pieces is None else row_count(piece.pieces)
-            if rows >= piece.m and len(waiting) > 1:
-                waiting, rows = [merge(waiting, into_first=True)], 0
-        if not waiting:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"Batch {number}: {error}") from error
+        if number < 0:
             raise ValueError("There are no batches, so the columns are unknown.")
-        return cls._make(merge(waiting))
+        return cls._make(total.result())
 
     @classmethod
     def from_folds(
@@ -252,17 +199,9 @@ class Moments:
 
     @classmethod
     def merge(cls, pieces: "Iterable[Moments]") -> "Moments":
-        """Moments of all rows of several pieces together.
+        """Moments of all rows of one or more pieces with the same columns and shape of y.
 
-        Parameters
-        ----------
-        pieces : iterable of Moments
-            At least one; all with the same columns and the same shape of y. Folds that
-            `read_moments` made may be some of one run, or the same of several, each of them once.
-
-        Returns
-        -------
-        Moments
+        Folds that `read_moments` made may be some of one run, or the same of several, each once.
 
         Examples
         --------
@@ -293,12 +232,12 @@ class Moments:
 
     @property
     def weight_sum(self) -> float:
-        """Sum of the weights."""
+        """Sum of the weights; `n_samples` where none were given."""
         return self._sums.weight_sum
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Columns of X, called m below."""
         return self._sums.m
 
     @property
@@ -318,40 +257,44 @@ class Moments:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The folds of `read_moments` that these are, or were merged from."""
+        """The folds of `read_moments` that these are, or were merged from; empty for all else.
+
+        They stay with the moments, also in files, and no fold is merged with itself or with another
+        fold of another run.
+        """
         return self._sums.runs
 
     @property
     def mean_x(self) -> Array:
-        """Weighted means of the columns."""
+        """Weighted means of the columns, of shape (m,)."""
         return _read_only(self._sums.mean_x)
 
     @property
     def mean_y(self) -> Any:
-        """Weighted mean of y, one per target for a two-dimensional y."""
+        """Weighted mean of y, a float; of shape (k,) for a two-dimensional y."""
         mean = self._sums.mean_y
         return float(mean[0]) if self._sums.flat_y else _read_only(mean)
 
     @property
     def xtx(self) -> Array:
-        """Centred sums of squares and products of the columns; in thin form made on demand."""
+        """Centred sums of squares and products of the columns, (m, m); if thin, made on demand."""
         return _read_only(self._sums.gram)
 
     @property
     def xty(self) -> Array:
-        """Centred sums of products of the columns with y."""
+        """Centred sums of products of the columns with y, of shape (m,) or (m, k)."""
         xty = self._sums.xty
         return _read_only(xty[:, 0] if self._sums.flat_y else xty)
 
     @property
     def yty(self) -> Any:
-        """Centred sum of squares of y, one per target for a two-dimensional y."""
+        """Centred sum of squares of y, a float; of shape (k,) for a two-dimensional y."""
         yty = self._sums.yty
         return float(yty[0]) if self._sums.flat_y else _read_only(yty)
 
     @property
     def diag(self) -> Array:
-        """Centred sums of squares of the columns."""
+        """The diagonal of `xtx`, in either form at no cost."""
         return _read_only(self._sums.diag)
 
     @property
@@ -389,27 +332,8 @@ class Moments:
         categories = categories or self._sums.categories
         return self._make(replace(self._sums, target_names=target_names, categories=categories))
 
-    @classmethod
-    def _as_run(cls, folds: "Sequence[Moments]", source: str) -> "list[Moments]":
-        """The same folds, which know that they belong together."""
-        sums = [fold._sums for fold in folds]
-        name = run_id(sums)
-        return [
-            cls._make(replace(each, runs=(Run(name, source, len(sums), frozenset({k})),)))
-            for k, each in enumerate(sums)
-        ]
-
     def target(self, t: int) -> "Moments":
-        """The moments of one target of a two-dimensional y; nothing is copied.
-
-        Parameters
-        ----------
-        t : int
-            Which target, from 0.
-
-        Returns
-        -------
-        Moments
+        """The moments of target t, from 0, of a two-dimensional y; nothing is copied.
 
         Examples
         --------
@@ -426,15 +350,7 @@ class Moments:
     # -- computing ---------------------------------------------------------------------------
 
     def gram_block(self, columns: ArrayLike) -> Array:
-        """The rows and columns of `xtx` that belong to some columns, in either form.
-
-        Parameters
-        ----------
-        columns : array_like of int of shape (k,)
-
-        Returns
-        -------
-        ndarray of shape (k, k)
+        """The rows and columns of `xtx` that belong to some columns, given by number; in any form.
 
         Examples
         --------
@@ -571,12 +487,9 @@ class Moments:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to a file, complete or not at all.
 
-        Parameters
-        ----------
-        path : path-like
-            Exactly this name is used, and a symbolic link followed. The format is NumPy's
-            ``.npz``; thin moments are written as their dense rows. A file that is there keeps its
-            mode; a new file of thin moments can be read by its owner only.
+        Exactly this name is used, and a symbolic link followed. The format is NumPy's ``.npz``;
+        thin moments are written as their dense rows. A file that is there keeps its mode; a new
+        file of thin moments can be read by its owner only.
 
         Examples
         --------
@@ -594,14 +507,6 @@ class Moments:
     def load(cls, path: str | os.PathLike[str]) -> "Moments":
         """Read moments from a file that `save` wrote; nothing in it is executed.
 
-        Parameters
-        ----------
-        path : path-like
-
-        Returns
-        -------
-        Moments
-
         Raises
         ------
         MomentsFileError
@@ -615,24 +520,8 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     """Training moments of every fold: for each one, the merge of all others.
 
     The matrices are added up from both ends, 3 sums for each fold. A fold is never subtracted from
-    the total, which loses the digits of any column that varies mostly within that fold.
-
-    Parameters
-    ----------
-    folds : sequence of Moments
-        At least two; of those that `read_moments` made, all of a run.
-
-    Returns
-    -------
-    list of Moments
-
-    Examples
-    --------
-    >>> from sparsestep import Moments
-    >>> from sparsestep.moments.moments import leave_one_out
-    >>> folds = [Moments.from_data([[i], [i + 2]], [0, 1]) for i in range(3)]
-    >>> [float(train.mean_x[0]) for train in leave_one_out(folds)]
-    [2.5, 2.0, 1.5]
+    the total, which loses the digits of any column that varies mostly within that fold. Of folds
+    that `read_moments` made, all of a run are needed.
     """
     if len(folds) < 2:
         raise ValueError(f"Leaving one fold out needs at least two folds, not {len(folds)}.")

@@ -4,7 +4,7 @@ Dense blocks are centred and multiplied, sparse blocks are multiplied as they ar
 fewer rows than columns keep their rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.errors import OutOfRangeError
-from sparsestep.moments.sums import SMALLEST_SQUARES, Rows, Sums, merge, outer_strips
+from sparsestep.moments.sums import (
+    SMALLEST_SQUARES,
+    Accumulator,
+    CentredRows,
+    Sums,
+    merge,
+    outer_strips,
+)
 from sparsestep.moments.table import BLOCK_BYTES, Table
 from sparsestep.moments.twofold import Pair, two_sum
 from sparsestep.threads import side_by_side
@@ -28,7 +35,7 @@ Block = tuple[Any, NDArray[Any], Array | None]
 # Row ranges summed side by side. A constant, so that the sums do not depend on the thread count.
 STRIPES = 8
 # Below this many numbers stripes cost more than they save; above this many columns the product of
-# one block keeps all cores busy by itself.
+# one block uses all cores.
 STRIPE_ELEMENTS = 1 << 23
 STRIPE_COLUMNS = 512
 # Below this share of stored entries sparse products beat dense ones on blocks made dense.
@@ -91,39 +98,48 @@ def fold_sums(table: Table, ids: Index | None = None, count: int = 1) -> list[Su
 
 def _summed(table: Table, ids: Index | None, count: int) -> list[Sums]:
     """Sums of each fold."""
-    bounds: list[tuple[int, int]] | None = [(0, table.n)]
-    sizes = np.array([table.n_active])
-    if ids is not None:
-        sizes = np.bincount(ids if table.weight is None else ids[table.weight > 0], minlength=count)
-        bounds = _contiguous(ids, count)
+    if ids is None:
+        return _contiguous_sums(table, [(0, table.n)], np.array([table.n_active]))
+    sizes = np.bincount(ids if table.weight is None else ids[table.weight > 0], minlength=count)
+    bounds = _contiguous(ids, count)
+    if bounds is not None:
+        return _contiguous_sums(table, bounds, sizes)
+    return _scattered_sums(table, ids, sizes)
+
+
+def _contiguous_sums(table: Table, bounds: list[tuple[int, int]], sizes: Index) -> list[Sums]:
+    """Sums of folds whose rows follow one another."""
     thin = sizes < table.m
     block_sums, height = _kind_of_sums(table)
-    threads = table.n * table.m >= THREAD_ELEMENTS
-    empty = Sums.empty(table.m, table.k, table.names, table.flat_y)
-    if bounds is not None:
-        striped = table.m <= STRIPE_COLUMNS and not thin.any()
-        tasks = [
-            (fold, *ends)
-            for fold, (a, b) in enumerate(bounds)
-            for ends in (_stripes(a, b, table.m) if striped else [(a, b)])
-        ]
+    striped = table.m <= STRIPE_COLUMNS and not thin.any()
+    tasks = [
+        (fold, *ends)
+        for fold, (a, b) in enumerate(bounds)
+        for ends in (_stripes(a, b, table.m) if striped else [(a, b)])
+    ]
 
-        def contiguous(task: tuple[int, int, int]) -> Sums:
-            fold, a, b = task
-            if thin[fold]:
-                return _thin_sums(table, table.block(a, b))
-            blocks = (table.block(i, min(i + height, b)) for i in range(a, b, height))
-            return _accumulated(empty, map(block_sums, blocks))
+    def summed(task: tuple[int, int, int]) -> Sums:
+        fold, a, b = task
+        if thin[fold]:
+            return _thin_sums(table, table.block(a, b))
+        total = Accumulator(_no_rows(table), own=True)
+        for i in range(a, b, height):
+            total.add(block_sums(table.block(i, min(i + height, b))))
+        return total.result()
 
-        found = side_by_side(contiguous, tasks, threads)
-        return [
-            merge([s for s, task in zip(found, tasks, strict=True) if task[0] == fold])
-            for fold in range(count)
-        ]
+    found = side_by_side(summed, tasks, table.n * table.m >= THREAD_ELEMENTS)
+    return [
+        merge([s for s, task in zip(found, tasks, strict=True) if task[0] == fold])
+        for fold in range(len(bounds))
+    ]
 
-    assert ids is not None
-    blocks: list[list[Block]] = [[] for _ in range(count)]
-    totals = [empty] * count
+
+def _scattered_sums(table: Table, ids: Index, sizes: Index) -> list[Sums]:
+    """Sums of folds whose rows are anywhere."""
+    count, thin = len(sizes), sizes < table.m
+    block_sums, height = _kind_of_sums(table)
+    kept: list[list[Block]] = [[] for _ in sizes]
+    totals = [Accumulator(_no_rows(table), own=True) for _ in sizes]
     # Each fold's share of a block should itself be about a block.
     height *= min(count, STRIPES)
     for low in range(0, table.n, height):
@@ -139,17 +155,23 @@ def _summed(table: Table, ids: Index | None, count: int) -> list[Sums]:
             rows = order[edges[fold] : edges[fold + 1]]  # noqa: B023
             block = _take(X, rows), y[rows], None if w is None else w[rows]  # noqa: B023
             if thin[fold]:
-                blocks[fold].append(block)
+                kept[fold].append(block)
             else:
-                totals[fold] = _accumulated(totals[fold], [block_sums(block)])
+                totals[fold].add(block_sums(block))
 
-        side_by_side(add, np.flatnonzero(np.diff(edges)).tolist(), threads)
+        present = np.flatnonzero(np.diff(edges)).tolist()
+        side_by_side(add, present, table.n * table.m >= THREAD_ELEMENTS)
     for fold in np.flatnonzero(thin & (sizes > 0)):
-        parts = list(zip(*blocks[fold], strict=True))
+        parts = list(zip(*kept[fold], strict=True))
         rows = (sp.vstack if sp.issparse(table.X) else np.concatenate)(parts[0])
         weight = None if table.weight is None else np.concatenate(parts[2])
-        totals[fold] = _thin_sums(table, (rows, np.concatenate(parts[1]), weight))
-    return totals
+        totals[fold].add(_thin_sums(table, (rows, np.concatenate(parts[1]), weight)))
+    return [total.result() for total in totals]
+
+
+def _no_rows(table: Table) -> Sums:
+    """The sums of none of its rows."""
+    return Sums.empty(table.m, table.k, table.names, table.flat_y)
 
 
 def _take(X: Any, rows: Index) -> Any:
@@ -166,8 +188,8 @@ def _contiguous(ids: Index, count: int) -> list[tuple[int, int]] | None:
     if len(starts) > count or len(np.unique(present)) != len(present):
         return None
     bounds = [(0, 0)] * count
-    for fold, a, b in zip(present, starts, [*starts[1:], len(ids)], strict=True):
-        bounds[fold] = (int(a), int(b))
+    for fold, ends in zip(present, pairwise([*starts.tolist(), len(ids)]), strict=True):
+        bounds[fold] = ends
     return bounds
 
 
@@ -178,17 +200,10 @@ def _stripes(a: int, b: int, m: int) -> list[tuple[int, int]]:
     return list(pairwise(np.linspace(a, b, STRIPES + 1).astype(int).tolist()))
 
 
-def _accumulated(total: Sums, blocks: Iterable[Sums]) -> Sums:
-    """The sums of more blocks, in the memory of the first."""
-    for block in blocks:
-        total = merge([total, block], into_first=True) if total.n_samples else block
-    return total
-
-
 def _kind_of_sums(table: Table) -> tuple[Callable[[Block], Sums], int]:
-    """The function that sums a block of rows, and how many rows a block has.
+    """The function that sums a block of rows, and the rows of a block.
 
-    They fit the cache, but are enough to outweigh the passes over the sums.
+    A block fits the cache, and has enough rows to outweigh the passes over the sums.
     """
     X, n, m = table.X, table.n, table.m
     if sp.issparse(X) and X.nnz < SPARSE_DENSITY * n * m:
@@ -285,7 +300,7 @@ def _thin_sums(table: Table, block: Block) -> Sums:
     X, y, w = block
     n, m = len(y), table.m
     if n == 0:
-        return Sums.empty(m, table.k, table.names, table.flat_y)
+        return _no_rows(table)
     root = np.ones(n) if w is None else np.sqrt(w)
     weight = float(n) if w is None else float(w.sum())
     p = root**2 / weight
@@ -299,11 +314,11 @@ def _thin_sums(table: Table, block: Block) -> Sums:
             (offset[full], _), _ = _centred(X[:, full].toarray(), root, p)
         X = sp.csr_array((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape)
         rest = np.asarray(X.T @ p)
-        rows, mean_x = Rows(X, yc, root, rest), two_sum(offset, rest)
+        rows, mean_x = CentredRows(X, yc, root, rest), two_sum(offset, rest)
         diag = weight * np.maximum(X.multiply(X).T @ p - rest**2, 0.0)
     else:
         mean_x, A = _centred(X, root, p)
-        rows, diag = Rows(A, yc), np.einsum("ij,ij->j", A, A)
+        rows, diag = CentredRows(A, yc), np.einsum("ij,ij->j", A, A)
     mean, low = (np.concatenate(parts) for parts in zip(mean_x, mean_y, strict=True))
     # A single row is its own mean: nothing is left of it.
     pieces = (rows,) if n > 1 else ()
@@ -316,7 +331,7 @@ def _centred(values: NDArray[Any], root: Array, p: Array) -> tuple[Pair, Array]:
     first = np.asarray(values[0], dtype=np.float64)
     mean = first + p @ (values - first)
     centred = values - mean
-    # The mean was rounded to the size of the values; what is left of it is of their spread's size.
+    # The mean is rounded relative to the values; this remainder, relative to their spread.
     rest = p @ centred
     centred -= rest
     if (root != 1.0).any():

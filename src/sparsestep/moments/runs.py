@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
+from sparsestep.words import few_of
+
 __all__ = [
     "Run",
     "Runs",
@@ -24,24 +26,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Run:
-    """Some of the folds that the rows of a source were split into.
+    """Some of the `of` folds, numbered from 0, that the rows of a `source` were split into.
 
-    Attributes
-    ----------
-    id : str
-        The same for all folds of a run, and for no other run.
-    source : str
-        What was split, in a word.
-    of : int
-        How many folds the run has.
-    folds : frozenset of int
-        Numbers of the folds, from 0.
-
-    Examples
-    --------
-    >>> from sparsestep.moments.runs import Run
-    >>> print(Run("3f2a", "sales.csv", 3, frozenset({0, 2})))
-    folds 0, 2 of 3 of sales.csv
+    The `id` is the same for all folds of a run, and for no other run.
     """
 
     id: str
@@ -55,7 +42,9 @@ class Run:
         return self.of - len(self.folds)
 
     def __str__(self) -> str:
-        return f"{_numbered(self.folds)} of {self.of} of {self.source}"
+        numbers = sorted(self.folds)
+        name = "fold" if len(numbers) == 1 else "folds"
+        return f"{name} {few_of([*map(str, numbers)], 8)} of {self.of} of {self.source}"
 
 
 Runs = tuple[Run, ...]
@@ -131,13 +120,6 @@ def require_complete(runs: Runs) -> None:
 def _is_partial(runs: Runs) -> bool:
     """Whether folds are missing."""
     return any(run.missing for run in runs)
-
-
-def _numbered(folds: Iterable[int]) -> str:
-    """The folds with their numbers, the first few of many."""
-    numbers = sorted(folds)
-    more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
-    return f"fold{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers[:8]))}{more}"
 
 
 def _different(a: Run, b: Run) -> ValueError:

@@ -16,7 +16,7 @@ Nor are means rounded to one double, of which the difference of two keeps as few
 pairs, `mean` + `low`. Fewer rows than columns are kept themselves instead of S.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,13 +31,13 @@ from sparsestep.words import quoted
 
 __all__ = [
     "SMALLEST_SQUARES",
-    "Rows",
+    "Accumulator",
+    "CentredRows",
     "Sums",
     "is_thin",
     "merge",
     "outer_strips",
     "require_mergeable",
-    "row_count",
 ]
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ STRIP_ELEMENTS = 1 << 13
 _NOT_SQUARED = "The values of {name} are too large or too small to be squared"
 
 
-class Rows:
+class CentredRows:
     """Centred rows times the square roots of their weights, and their targets.
 
     The rows are ``A = X``, or ``A = diag(root) (X - 1 mean')`` with X sparse.
@@ -84,17 +84,12 @@ class Rows:
         A *= self.root[:, np.newaxis]
         return A
 
-    def target(self, one: slice) -> "Rows":
+    def target(self, one: slice) -> "CentredRows":
         """The same rows with one of their targets."""
-        return Rows(self.X, self.y[:, one], self.root, self.mean)
+        return CentredRows(self.X, self.y[:, one], self.root, self.mean)
 
 
-def row_count(pieces: Iterable[Rows]) -> int:
-    """Rows in all pieces."""
-    return sum(len(piece.y) for piece in pieces)
-
-
-def _gram(pieces: Sequence[Rows], m: int) -> Array:
+def _gram(pieces: Sequence[CentredRows], m: int) -> Array:
     """Sum of A'A over pieces of rows."""
     total = np.zeros((m, m))
     few: list[Array] = []
@@ -116,7 +111,7 @@ class Sums:
     ----------
     mean, low : ndarrays of shape (m + k,)
         The means of the columns and of the targets are ``mean + low``, in twice the precision.
-    pieces : tuple of Rows, or None
+    pieces : tuple of CentredRows, or None
         The rows of thin sums; `xtx` is then None until `gram` is first asked for.
     categories : dict
         Columns of text that columns of zeros and ones stand for, and their categories.
@@ -129,7 +124,7 @@ class Sums:
     mean: Array
     low: Array
     xtx: Array | None
-    pieces: tuple[Rows, ...] | None
+    pieces: tuple[CentredRows, ...] | None
     xty: Array
     yty: Array
     diag: Array
@@ -169,24 +164,19 @@ class Sums:
             self.xtx = _gram(self.pieces or (), self.m)
         return self.xtx
 
-    def kept_rows(self) -> Rows:
+    def kept_rows(self) -> CentredRows:
         """The rows of thin sums as one dense piece, which replaces the others."""
         pieces = self.pieces or ()
         if len(pieces) != 1 or pieces[0].root is not None:
             self.pieces = (self.stacked_rows(),)
         return (self.pieces or ())[0]
 
-    def stacked_rows(self) -> Rows:
+    def stacked_rows(self) -> CentredRows:
         """The rows of thin sums in memory of their own."""
-        pieces = self.pieces or ()
-        n, (m, k) = row_count(pieces), self.xty.shape
-        A, y = np.empty((n, m)), np.empty((n, k))
-        low = 0
-        for piece in pieces:
-            rows = slice(low, low + len(piece.y))
-            A[rows], y[rows] = piece.columns(), piece.y
-            low = rows.stop
-        return Rows(A, y)
+        pieces, k = self.pieces or (), len(self.yty)
+        A = np.concatenate([np.empty((0, self.m)), *(piece.columns() for piece in pieces)])
+        y = np.concatenate([np.empty((0, k)), *(piece.y for piece in pieces)])
+        return CentredRows(A, y)
 
     def target(self, t: int) -> "Sums":
         """The sums of one target; nothing is copied."""
@@ -243,7 +233,7 @@ def is_thin(parts: Sequence[Sums]) -> bool:
     for part in parts:
         if part.pieces is None:
             return False
-        rows += row_count(part.pieces)
+        rows += sum(len(piece.y) for piece in part.pieces)
     return rows < parts[0].m
 
 
@@ -256,8 +246,8 @@ def merge(
 ) -> Sums:
     """Sums of all rows of several parts.
 
-    `grams` are matrices that add up to those of the parts, where these are known; `into_first` says
-    that the first part's matrix is nobody else's.
+    `grams` are matrices that add up to those of the parts, where these are known; with `into_first`
+    the matrix of the first part is overwritten.
     """
     if not parts:
         raise ValueError("There are no moments to merge, so the columns are unknown.")
@@ -281,15 +271,15 @@ def merge(
         diag = np.add.reduce([part.diag for part in parts]) + np.einsum("ij,ij->j", u, u)
         _require_range(diag, yty, xty, first.names, u, v)
     xtx: Array | None = None
-    pieces: tuple[Rows, ...] | None = None
+    pieces: tuple[CentredRows, ...] | None = None
     if is_thin(parts):
-        pieces = (*(piece for part in parts for piece in part.pieces or ()), Rows(u, v))
+        pieces = (*(piece for part in parts for piece in part.pieces or ()), CentredRows(u, v))
     else:
         if grams is None:
             grams = [part.xtx for part in parts if part.xtx is not None]
             if len(grams) < len(parts):
                 rows = [piece for part in parts if part.xtx is None for piece in part.pieces or ()]
-                grams, u, into_first = [*grams, _gram([*rows, Rows(u, v)], m)], u[:0], False
+                grams, u, into_first = [*grams, _gram([*rows, CentredRows(u, v)], m)], u[:0], False
         xtx = _added(grams, u, grams[0] if into_first else None)
         diag = np.diagonal(xtx).copy()
     return Sums(
@@ -306,6 +296,39 @@ def merge(
         flat_y=first.flat_y,
         **labels,
     )
+
+
+class Accumulator:
+    """The sums of pieces that come one after the other.
+
+    Thin pieces wait until together they have as many rows as columns: a product for each handful of
+    rows would pass over the m x m matrix every time. `own` pieces may be overwritten.
+    """
+
+    def __init__(self, first: Sums | None = None, *, own: bool = False) -> None:
+        self._waiting: list[Sums] = []
+        self._rows = 0
+        self._own = own
+        if first is not None:
+            self.add(first)
+
+    def add(self, piece: Sums) -> None:
+        """Add a piece."""
+        if self._waiting:
+            require_mergeable(self._waiting[0], piece)
+            if not piece.n_samples:
+                return
+            if not self._waiting[0].n_samples:
+                self._waiting = []
+        self._waiting.append(piece)
+        self._rows += piece.m if piece.pieces is None else piece.n_samples
+        if self._rows >= piece.m and len(self._waiting) > 1:
+            self._waiting = [merge(self._waiting, into_first=self._own)]
+            self._rows, self._own = 0, True
+
+    def result(self) -> Sums:
+        """The sums of all pieces."""
+        return merge(self._waiting)
 
 
 def _added(grams: Sequence[Array], u: Array, out: Array | None) -> Array:

@@ -87,25 +87,28 @@ class Table:
             return X[keep], y[keep], w[keep]
         return X, y, w
 
-    def blocks(self, columns: int) -> Iterator[tuple[int, Any, NDArray[Any]]]:
-        """First row number and the values of each block, rows of zero weight included."""
-        rows = max(BLOCK_BYTES // (8 * columns), 1)
+    def _values(self, columns: NDArray[np.intp]) -> Iterator[tuple[int, Array, Any]]:
+        """First row, values of some columns of (X, y), and whether each row counts, by blocks."""
+        of_x, of_y = columns[columns < self.m], columns[columns >= self.m] - self.m
+        rows = max(BLOCK_BYTES // (8 * len(columns)), 1)
         for a in range(0, self.n, rows):
-            yield a, self.X[a : a + rows], self.y[a : a + rows]
+            part = slice(a, a + rows)
+            X = self.X[part] if len(of_x) == self.m else self.X[part][:, of_x]
+            X = X.toarray() if sp.issparse(X) else X
+            use = slice(None) if self.weight is None else self.weight[part] > 0
+            yield a, np.concatenate([X, self.y[part][:, of_y]], axis=1, dtype=np.float64), use
 
     def require_finite(self) -> Array:
         """Raise for the first value that is not finite; else the largest size in each column."""
         largest = np.zeros(self.m + self.k)
-        for a, X, y in self.blocks(self.m + self.k):
-            X = X.toarray() if sp.issparse(X) else X
-            values = np.concatenate([X, y], axis=1, dtype=np.float64)
-            if self.weight is not None:
-                values[self.weight[a : a + len(values)] == 0] = 0.0
+        for a, values, use in self._values(np.arange(self.m + self.k)):
+            numbers = np.arange(a, a + len(values))[use]
+            values = values[use]
             bad = ~np.isfinite(values)
             if bad.any():
-                i, j = (int(index) for index in np.argwhere(bad)[0])
+                i, j = np.argwhere(bad)[0]
                 raise ValueError(
-                    f"{self._name(j)} has the value {values[i, j]} in row {a + i}; "
+                    f"{self._name(int(j))} has the value {values[i, j]} in row {numbers[i]}; "
                     "remove or replace values that are missing or infinite."
                 )
             largest = np.maximum(largest, np.abs(values).max(axis=0, initial=0.0))
@@ -120,17 +123,11 @@ class Table:
     def require_constant(self, small: NDArray[np.bool_], ids: NDArray[np.intp] | None) -> None:
         """Raise if a column whose squares in a fold are as good as zero varies within the fold."""
         columns = np.flatnonzero(small.any(axis=0))
-        of_x, of_y = columns[columns < self.m], columns[columns >= self.m] - self.m
         seen = np.zeros(len(small), dtype=bool)
         first = np.zeros((len(small), len(columns)))
-        for a, X, y in self.blocks(len(columns)):
-            X = X[:, of_x]
-            X = X.toarray() if sp.issparse(X) else X
-            values = np.concatenate([X, y[:, of_y]], axis=1, dtype=np.float64)
-            fold = np.zeros(len(y), dtype=np.intp) if ids is None else ids[a : a + len(y)]
-            if self.weight is not None:
-                keep = self.weight[a : a + len(y)] > 0
-                values, fold = values[keep], fold[keep]
+        ids = np.zeros(self.n, dtype=np.intp) if ids is None else ids
+        for a, values, use in self._values(columns):
+            fold, values = ids[a : a + len(values)][use], values[use]
             new, where = np.unique(fold, return_index=True)
             where, new = where[~seen[new]], new[~seen[new]]
             first[new], seen[new] = values[where], True
@@ -143,8 +140,7 @@ class Table:
     def _name(self, j: int) -> str:
         if j >= self.m:
             return "y" if self.flat_y else f"y, column {j - self.m},"
-        name = column_name(j, self.names)
-        return name[0].upper() + name[1:]
+        return _beginning(column_name(j, self.names))
 
 
 class _Columns:
@@ -283,10 +279,8 @@ def _require_numbers(X: Any, names: tuple[str, ...] | None) -> None:
 
 def _refuse(j: int, names: tuple[str, ...] | None, kind: Any) -> None:
     """Raise for a column that does not hold real numbers."""
-    name = column_name(j, names)
-    raise TypeError(
-        f"{name[0].upper() + name[1:]} has type {kind}; convert it to real numbers first."
-    )
+    name = _beginning(column_name(j, names))
+    raise TypeError(f"{name} has type {kind}; convert it to real numbers first.")
 
 
 def _target(y: Any) -> NDArray[Any]:
@@ -348,3 +342,8 @@ def real_numbers(values: Any) -> Array | None:
 def column_name(j: int, names: tuple[str, ...] | None) -> str:
     """How a message calls column j."""
     return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def _beginning(name: str) -> str:
+    """The name of a column at the beginning of a sentence."""
+    return name[0].upper() + name[1:]

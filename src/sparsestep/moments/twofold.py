@@ -1,8 +1,8 @@
-"""Sums and products in twice the precision of doubles, as pairs (high, low) of arrays.
+"""Double-double arithmetic: sums and products as pairs (high, low) of arrays.
 
-``high + low`` is the value, `low` at most half a unit in the last place of `high`. Without error
-are Knuth's sum, and Dekker's product with Veltkamp's splitting while the factors lie between 1e-130
-and 1e130 in size. Sums of many are those of Ogita, Rump and Oishi (2005), by halves.
+``high + low`` is the value, `low` at most half a unit in the last place of `high`. Knuth's sum is
+exact, and so is Dekker's product with Veltkamp's splitting while the factors lie between 1e-130 and
+1e130 in size. Sums along an axis are those of Ogita, Rump and Oishi (2005), by halves.
 """
 
 from typing import Any

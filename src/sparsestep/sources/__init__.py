@@ -12,15 +12,9 @@ from typing import Any, overload
 
 from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import (
-    Request,
-    comes_from,
-    folds_and_seed,
-    load,
-    require_columns,
-)
+from sparsestep.sources.checks import Request, comes_from, folds_and_seed, load, require_columns
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.sources.merging import labelled
+from sparsestep.sources.merging import finish
 
 __all__ = ["CsvFormat", "read_categories", "read_moments"]
 
@@ -157,13 +151,13 @@ def read_moments(
     if far and csv:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
     if not far:
-        from sparsestep.sources.summing import moments_of
+        from sparsestep.sources.summing import sums_of
     elif comes_from(source, "pyspark"):
-        from sparsestep.sources.spark import moments_of
+        from sparsestep.sources.spark import sums_of
     else:
-        from sparsestep.sources.dask import moments_of
+        from sparsestep.sources.dask import sums_of
     try:
-        found = moments_of(source, request)
+        parts, counts, where = sums_of(source, request)
     except OutOfRangeError as error:
         raise error.naming(target) from error
     encoded = {
@@ -171,7 +165,7 @@ def read_moments(
         for name, known in request.categories.items()
         if features is None or name in features
     }
-    return labelled(found, (target,), encoded)
+    return finish(parts, counts, where, folds, target_names=(target,), categories=encoded)
 
 
 def read_categories(

@@ -1,4 +1,4 @@
-"""Blocks of rows, as Arrow tables, to the moments of each fold."""
+"""Blocks of rows, as Arrow tables, to the sums of each fold."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,28 +11,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
-from sparsestep.moments.moments import Moments
+from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.table import Table
 from sparsestep.sources.checks import Columns, Request
 from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import Parts, RowCounts
 from sparsestep.words import in_row
 
-__all__ = [
-    "Block",
-    "Load",
-    "Pass",
-    "Place",
-    "block_moments",
-    "block_rows",
-    "loaded",
-]
+__all__ = ["Block", "Load", "Pass", "Place", "block_rows", "block_sums", "loaded"]
 
 
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
 # that one for each thread, as read and as gathered by fold, stays small beside the program itself.
 BLOCK_BYTES = 16 << 20
-
-
 # Columns decoded before they are gathered: few, so that they stay in the cache and their memory is
 # used again; enough to outweigh the opening of the file.
 COLUMNS_AT_ONCE = 8
@@ -67,12 +58,12 @@ def loaded(table: Any) -> Load:
 
 
 def block_rows(columns: int) -> int:
-    """Rows of a block of so many columns of doubles."""
+    """Rows of a block that has this many columns of doubles."""
     return max(BLOCK_BYTES // (8 * columns), 1)
 
 
 class Pass:
-    """The part of a pass over one run of rows that needs them in order."""
+    """What a pass does with rows in order: leave out missing values, give each row its fold."""
 
     def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
         self.columns, self.drop_missing = columns, request.drop_missing
@@ -111,10 +102,10 @@ class Pass:
         return np.flatnonzero(~missing) if dropped else None
 
 
-def block_moments(
+def block_sums(
     block: Block, columns: Columns, count: int, memory: threading.local | None = None
 ) -> Parts:
-    """Moments of each fold of a block; `memory` keeps each thread's room for the next block."""
+    """Sums of each fold of a block; `memory` keeps each thread's room for the next block."""
     rows, fold_of = block.keep, block.folds
     if fold_of is not None:
         # Rows gathered fold by fold are summed without another copy. Small integers sort fastest.
@@ -124,19 +115,14 @@ def block_moments(
     weight = None
     if columns.weight is not None:
         weight = _gathered(block.load, [columns.weight], rows, n)[:, 0]
-        if not weight.any():
-            n = 0
-    if n == 0:
-        return [None] * count
+    if n == 0 or (weight is not None and not weight.any()):
+        return [columns.no_rows] * count
     X = _gathered(block.load, columns.features, rows, n, memory)
     y = _gathered(block.load, [columns.target], rows, n)[:, 0]
     try:
-        if fold_of is None:
-            return [Moments.from_data(X, y, weight, feature_names=columns.features)]
-        parts = Moments.from_folds(X, y, fold_of, weight, feature_names=columns.features)
+        return fold_sums(Table(X, y, weight, columns.features), fold_of, count)
     except ValueError as error:
         raise _explained(block, columns, error) from None
-    return [*parts, *[None] * (count - len(parts))]
 
 
 def _gathered(
@@ -191,40 +177,35 @@ def _explained(block: Block, columns: Columns, error: ValueError) -> ValueError:
         if bad.any():
             row = int(bad.argmax())
             what = f"Weight {columns.weight!r} is {weight[row]}"
-            return InputError(
-                what, _row(block.places, row), "weights must be finite and not negative"
-            )
+            remedy = "weights must be finite and not negative"
+            return InputError(what, _row(block.places, row), remedy)
         use &= weight > 0
-    found: tuple[int, str, float] | None = None
+    found = []
     for name in (*columns.features, columns.target):
         values = np.asarray(_numbers(table.column(name)), dtype=np.float64)
         bad = use & ~np.isfinite(values)
-        if bad.any() and (found is None or int(bad.argmax()) < found[0]):
+        if bad.any():
             row = int(bad.argmax())
-            found = (row, name, float(values[row]))
-    if found is None:
-        first, last = block.places[0], block.places[-1]
-        if isinstance(error, OutOfRangeError):
-            error = error.naming(columns.target)
-        end = last.first + last.rows - 1
-        of = f" of {first.name}" if last.name != first.name else ""
-        span = f"{first.first}{of} to {end} (counted from 0)" + (last.name and f" of {last.name}")
-        return ValueError(f"In rows {span}: {error}")
-    row, name, value = found
-    where = _row(block.places, row)
-    if np.isnan(value):
-        what = f"Column {columns.of_source(name)!r} has a missing value"
-        remedy = "fill it in, or leave out such rows with drop_missing"
-        return MissingValueError(what, where, remedy)
-    return InputError(
-        f"Column {name!r} has the value {value}", where, "replace it or remove the row"
-    )
+            found.append((row, name, values[row]))
+    if found:
+        row, name, value = min(found, key=lambda each: each[0])
+        where = _row(block.places, row)
+        if np.isnan(value):
+            what = f"Column {columns.of_source(name)!r} has a missing value"
+            remedy = "fill it in, or leave out such rows with drop_missing"
+            return MissingValueError(what, where, remedy)
+        what = f"Column {name!r} has the value {value}"
+        return InputError(what, where, "replace it or remove the row")
+    if isinstance(error, OutOfRangeError):
+        error = error.naming(columns.target)
+    first, last = block.places[0], block.places[-1]
+    of = f" of {first.name}" if last.name != first.name else ""
+    end = in_row(last.first + last.rows - 1, last.name).removeprefix("in row ")
+    return ValueError(f"In rows {first.first}{of} to {end}: {error}")
 
 
 def _row(places: Sequence[Place], row: int) -> str:
     """How a message says where a row of a block is."""
-    for place in places:
-        if row < place.rows:
-            return in_row(place.first + row, place.name)
-        row -= place.rows
-    raise AssertionError("a row outside its block")
+    starts = np.cumsum([0, *(place.rows for place in places)])
+    k = int(np.searchsorted(starts, row, side="right")) - 1
+    return in_row(places[k].first + row - int(starts[k]), places[k].name)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from sparsestep.errors import RowNamesWarning
+from sparsestep.moments.sums import Sums
 from sparsestep.sources.csv_format import CsvFormat
-from sparsestep.words import quoted, sentence
+from sparsestep.words import quoted, repeated, sentence
 
 __all__ = [
     "Columns",
@@ -62,6 +63,11 @@ class Columns:
         """Features, target and weight, in this order."""
         return (*self.features, self.target, *((self.weight,) if self.weight is not None else ()))
 
+    @property
+    def no_rows(self) -> Sums:
+        """The sums of no rows of them."""
+        return Sums.empty(len(self.features), 1, self.features, flat_y=True)
+
     def of_source(self, name: str) -> str:
         """The name that the source has for a column."""
         return self.behind.get(name, name)
@@ -77,7 +83,7 @@ def choose(
 ) -> Columns:
     """The columns to read of those there are; `where` names the source in messages.
 
-    Where all are to be features, those that name the rows are not: `index` and its like.
+    If `features` is None, columns that name the rows, such as `index`, are left out.
     """
     if isinstance(features, str):
         raise TypeError(f"features must be a list of column names, not the text {features!r}.")
@@ -97,14 +103,12 @@ def choose(
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
             raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
-    chosen = Columns(tuple(features), target, weight)
-    if not chosen.features:
+    if not features:
         raise ValueError(f"{sentence(where)} has no column left to use as a feature.")
-    require_columns(chosen.features, names, where)
-    for name, count in Counter(chosen.features).items():
-        if count > 1:
-            raise ValueError(f"Column {name!r} is given more than once in features.")
-    return chosen
+    require_columns(features, names, where)
+    if len(set(features)) < len(features):
+        raise ValueError(f"Column {repeated(features)!r} is given more than once in features.")
+    return Columns(tuple(features), target, weight)
 
 
 def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
@@ -121,16 +125,10 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
     counts = Counter(names)
     for name in wanted:
         if name not in counts:
-            raise ValueError(
-                f"{sentence(where)} has no column {name!r}; {_hint(name, names, where)}"
-            )
+            hint = _hint(name, names, where)
+            raise ValueError(f"{sentence(where)} has no column {name!r}; {hint}")
         if counts[name] > 1:
             raise ValueError(f"{sentence(where)} has more than one column {name!r}; rename one.")
-
-
-def _is_csv(where: str) -> bool:
-    """Whether a source is a text file, by its name."""
-    return re.search(r"\.[ct]sv(\.\w+)?$", where, re.IGNORECASE) is not None
 
 
 def _hint(name: str, names: Sequence[str], where: str) -> str:
@@ -142,7 +140,8 @@ def _hint(name: str, names: Sequence[str], where: str) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     if len(names) == 1:
-        advice = ", so give its separator if that is another one" if _is_csv(where) else ""
+        text_file = re.search(r"\.[ct]sv(\.\w+)?$", where, re.IGNORECASE)
+        advice = ", so give its separator if that is another one" if text_file else ""
         return f"its only column is {names[0]!r}{advice}."
     return f"it has {quoted(names, 5)}."
 

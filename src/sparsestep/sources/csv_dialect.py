@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.sources.csv_format import CsvFormat, is_wide, separator_in
+from sparsestep.sources.csv_format import CsvFormat, has_wide_characters, separator_in
 from sparsestep.sources.files import unreadable
 from sparsestep.words import in_row
 
@@ -91,7 +91,7 @@ class Dialect:
                 head = file.read(HEAD_BYTES)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(path, error) from error
-        if is_wide(head, self.csv.encoding):
+        if has_wide_characters(head, self.csv.encoding):
             raise self.other_encoding(path, "utf-16")
         lines = head.decode(self.csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.
@@ -116,10 +116,8 @@ class Dialect:
         self._empty_lines = True
         schemas = list(pool.map(self._schema, self._files))
         # An empty line before the name would be the name.
-        if all(a.names == b.names for a, b in zip(schemas, self.schemas, strict=True)):
-            self.schemas = schemas
-        else:
-            self._empty_lines = False
+        self._empty_lines = [a.names for a in schemas] == [b.names for b in self.schemas]
+        self.schemas = schemas if self._empty_lines else self.schemas
 
     def _find_decimal(self, pool: ThreadPoolExecutor) -> None:
         """Read decimal commas, unless told otherwise, if columns of text become numbers by that."""
@@ -158,10 +156,7 @@ class Dialect:
 
 def _common(files: Sequence[str], marks: Sequence[str | None]) -> str:
     """The separator that all files show which show one; the comma if none does."""
-    shown: dict[str, str] = {}
-    for path, mark in zip(files, marks, strict=True):
-        if mark is not None:
-            shown.setdefault(mark, path)
+    shown = {mark: files[marks.index(mark)] for mark in marks if mark is not None}
     if len(shown) > 1:
         (one, first), (other, second) = list(shown.items())[:2]
         raise ValueError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Literal
 
-__all__ = ["CsvFormat", "is_wide", "separator_in"]
+__all__ = ["CsvFormat", "has_wide_characters", "separator_in"]
 
 # In the order of preference where several fit equally well.
 SEPARATORS = (",", ";", "\t", "|")
@@ -61,7 +61,7 @@ class CsvFormat:
             ) from None
 
 
-def is_wide(head: bytes, encoding: str) -> bool:
+def has_wide_characters(head: bytes, encoding: str) -> bool:
     """Whether a file has two bytes or more for each character, though not by its encoding."""
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         return False
@@ -72,8 +72,8 @@ def is_wide(head: bytes, encoding: str) -> bool:
 def separator_in(head: str) -> str | None:
     """The separator that the first lines of a file show; None if none of the usual ones is there.
 
-    A mark fits if each line has as many fields as the header. Of those that fit, or else of all,
-    the one with the most fields is meant: a decimal comma does not stand in every number, nor a
+    A mark fits if each line has as many fields as the header. Of the fitting marks, or else of all,
+    the one with the most fields is taken: a decimal comma does not stand in every number, nor a
     semicolon in every text.
     """
     counts = {mark: _fields(head, mark) for mark in SEPARATORS if mark in head}

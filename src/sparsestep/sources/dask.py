@@ -1,18 +1,21 @@
-"""Dask arrays and frames: moments of each partition where it lies, merged in a tree.
+"""Dask arrays and frames: sums of each partition where it lies, merged in a tree.
 
-Only moments travel, and each is merged as soon as its neighbours are there. A partition whose
+Only sums travel, and each is merged as soon as its neighbours are there. A partition whose
 worker is lost is summed again elsewhere, in the same folds, and merged in the same place of the
 tree, so the answer does not depend on where anything ran.
 """
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sparsestep.moments.moments import Moments
+from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.table import Table
 from sparsestep.sources.checks import (
     Columns,
     Request,
@@ -23,55 +26,26 @@ from sparsestep.sources.checks import (
     target_names,
 )
 from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.merging import Parts, RowCounts, finish, labelled, merge
+from sparsestep.sources.merging import Parts, RowCounts, finish, merge
 
-__all__ = ["is_dask", "moments", "moments_of", "predict"]
+__all__ = ["is_dask", "moments", "predict", "sums_of"]
 
 # Pieces merged by one task.
 SPLIT_EVERY = 8
 
 
 def is_dask(value: Any) -> bool:
-    """Whether the value is a Dask array, frame or series; imports nothing.
-
-    Examples
-    --------
-    >>> from sparsestep.sources.dask import is_dask
-    >>> is_dask([1, 2])
-    False
-    """
+    """Whether the value is a Dask array, frame or series; imports nothing."""
     return comes_from(value, "dask", "dask_expr") and hasattr(type(value), "ndim")
 
 
 def moments(
     X: Any, y: Any, sample_weight: Any = None, folds: int | None = None, seed: int = 0
 ) -> Moments | list[Moments]:
-    """Moments of a Dask array or frame, computed on whatever client is active.
+    """Moments of a Dask array or frame, or a list of as many as `folds`, on the active client.
 
-    Parameters
-    ----------
-    X : dask array or frame of shape (n, m)
-        The number of rows in its chunks need not be known.
-    y : dask array or series of shape (n,)
-        In chunks of the same rows as X. An array in memory if the chunk sizes of X are known.
-    sample_weight : as y, optional
-        Weights, as in `Moments.from_data`.
-    folds : int, optional
-        Return a list of this many moments, one for each part of a random partition of the rows.
-    seed : int, default 0
-        The same chunks with the same seed are in the same folds.
-
-    Returns
-    -------
-    Moments, or list of Moments if `folds` is given
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from sparsestep.sources.dask import moments
-    >>> X = da.arange(12, chunks=3).reshape(6, 2)
-    >>> moments(X, X[:, 0] + 1)
-    Moments(n_samples=6, n_features=2)
+    `y` and `sample_weight` are in the chunks of X, or in memory if the chunk sizes of X are known.
+    The same chunks with the same seed are in the same folds.
     """
     folds, seed = folds_and_seed(folds, seed)
     delayed = load("dask", "dask").delayed
@@ -92,23 +66,13 @@ def moments(
         part(number, folds, seed, *pieces)
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
-    found = finish(*_computed(leaves, progress=False), "X", folds=folds)
-    return labelled(found, target_names(y))
+    return finish(*_computed(leaves), "X", folds, target_names=target_names(y))
 
 
 def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any:
-    """Predictions of a fitted estimator for a Dask array or frame, computed when asked for.
+    """Predictions for a Dask array or frame, computed when asked for; several have `targets`.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : dask array or frame
-    targets : sequence of str, optional
-        Names of the targets, if there are several.
-
-    Returns
-    -------
-    dask array; for a frame, a dask series (with several targets a frame) with its index
+    Those of a frame are a series, or with several targets a frame, with its index.
     """
     if hasattr(X, "map_partitions"):
         return X.map_partitions(
@@ -119,8 +83,8 @@ def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any
     return X.map_blocks(_predict_array, estimator, targets, dtype=np.float64, **shape)
 
 
-def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
-    """Moments of the columns of a Dask frame, as `read_moments` returns them."""
+def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
+    """Sums of the columns of a Dask frame, the rows counted, and the source in words."""
     delayed = load("dask", "dask").delayed
     if not hasattr(source, "columns"):
         raise TypeError(
@@ -136,8 +100,7 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
     leaves = [
         part(number, columns, request, piece) for number, piece in enumerate(frame.to_delayed())
     ]
-    computed = _computed(leaves, progress=bool(request.progress))
-    return finish(*computed, where, folds=request.folds)
+    return (*_computed(leaves, progress=bool(request.progress)), where)
 
 
 # -- what runs on the workers ----------------------------------------------------------------
@@ -146,31 +109,25 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
 def _array_part(
     part: int, folds: int | None, seed: int, X: Any, y: Any, weight: Any = None
 ) -> tuple[Parts, RowCounts]:
-    """Moments of one chunk of arrays or of frames with a separate y."""
-    counts = RowCounts()
-    counts.rows = len(y)
-    count = 1 if folds is None else folds
-    if len(y) == 0 or (weight is not None and not np.any(np.asarray(weight) != 0)):
-        return [None] * count, counts
+    """Sums of one chunk of arrays or of frames with a separate y."""
+    ids = None if folds is None else fold_numbers(len(y), folds, seed, part)
     try:
-        if folds is None:
-            return [Moments.from_data(X, y, weight)], counts
-        parts = Moments.from_folds(X, y, fold_numbers(len(y), folds, seed, part), weight)
+        table = Table(X, y, weight, None, zero_weights_ok=True)
+        return fold_sums(table, ids, folds or 1), RowCounts(len(y))
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"Partition {part}: {error}") from error
-    return [*parts, *[None] * (count - len(parts))], counts
 
 
 def _frame_part(
     part: int, columns: Columns, request: Request, frame: Any
 ) -> tuple[Parts, RowCounts]:
-    """Moments of one partition of a frame."""
+    """Sums of one partition of a frame."""
     import pyarrow as pa
 
     from sparsestep.sources.blocks import block_rows
     from sparsestep.sources.rows import pandas_schema
-    from sparsestep.sources.summing import partition_moments
+    from sparsestep.sources.summing import partition_sums
 
     schema, size = pandas_schema(frame), block_rows(len(columns.all))
     # In slices, because a copy of the partition might not fit beside it.
@@ -178,7 +135,7 @@ def _frame_part(
         pa.Table.from_pandas(frame.iloc[start : start + size], schema, preserve_index=False)
         for start in range(0, len(frame), size)
     )
-    return partition_moments(tables, part, columns, request)
+    return partition_sums(tables, part, columns, request)
 
 
 def _predict_array(block: Any, estimator: Any, targets: Sequence[str] | None) -> Any:
@@ -202,16 +159,14 @@ def _predict_frame(frame: Any, estimator: Any, targets: Sequence[str] | None) ->
 # -- the tree --------------------------------------------------------------------------------
 
 
-def _computed(leaves: list[Any], *, progress: bool) -> tuple[Parts, RowCounts]:
+def _computed(leaves: list[Any], progress: bool = False) -> tuple[Parts, RowCounts]:
     """All leaves merged, neighbours first."""
     dask = load("dask", "dask")
     node = dask.delayed(merge)
     while len(leaves) > 1:
         leaves = [node(leaves[i : i + SPLIT_EVERY]) for i in range(0, len(leaves), SPLIT_EVERY)]
-    if not progress:
-        return dask.compute(leaves[0])[0]  # type: ignore[no-any-return]
-    diagnostics = load("dask.diagnostics", "dask")
-    with diagnostics.ProgressBar(out=sys.stderr):
+    bar = load("dask.diagnostics", "dask").ProgressBar(out=sys.stderr)
+    with bar if progress else nullcontext():
         return dask.compute(leaves[0])[0]  # type: ignore[no-any-return]
 
 

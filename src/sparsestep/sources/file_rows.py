@@ -178,13 +178,10 @@ class FileRows(DatasetRows):
 
     def _type(self, name: str, text: Collection[str], as_is: Collection[str]) -> Any:
         """The type to read a column as in all files."""
+        schemas = (header.schema for header in self._headers)
+        places = list(zip(self._files, schemas, strict=True))
         if name in self._of_folders:
             places = [(self.where, self._dataset.schema)]
-        else:
-            places = [
-                (path, header.schema)
-                for path, header in zip(self._files, self._headers, strict=True)
-            ]
         found = {self._type_in(schema.field(name), where, text, as_is) for where, schema in places}
         if len(found) == 1:
             return found.pop()
@@ -332,12 +329,12 @@ class FileRows(DatasetRows):
     def _completed(self, part: Any, fragment: Any, names: Sequence[str], rows: int) -> list[Any]:
         """Columns of some rows of a file, or of its folder, of the types to read them as."""
         keys = ds.get_partition_keys(fragment.partition_expression)
-        fields = [self._dataset.schema.field(name) for name in names]
+        types = {name: self._dataset.schema.field(name).type for name in names}
         return [
-            pa.repeat(pa.scalar(keys.get(field.name), field.type), rows)
-            if field.name in self._of_folders
-            else part.column(field.name).cast(field.type)
-            for field in fields
+            pa.repeat(pa.scalar(keys.get(name), kind), rows)
+            if name in self._of_folders
+            else part.column(name).cast(kind)
+            for name, kind in types.items()
         ]
 
     def _blamed(self, error: Exception, name: str) -> ValueError:

@@ -11,15 +11,8 @@ import pyarrow.fs
 
 __all__ = ["find_files", "first_line", "kind_of", "local_files", "require_distinct", "unreadable"]
 
-KINDS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".arrow": "ipc",
-    ".ipc": "ipc",
-    ".feather": "ipc",
-}
+KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
+KINDS |= dict.fromkeys((".arrow", ".ipc", ".feather"), "ipc")
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 ENDINGS = f"{', '.join(KINDS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
 
@@ -68,7 +61,7 @@ def kind_of(files: Sequence[str]) -> str:
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raise if a file is there twice, under whatever names; those that do not exist are ignored."""
+    """Raise if a file is there twice, under any names; files that do not exist are ignored."""
     seen: dict[tuple[int, int], str] = {}
     for path in filter(os.path.exists, paths):
         file = os.stat(path)

@@ -1,9 +1,9 @@
-"""Which fold each row belongs to, where rows arrive in order and nobody knows how many there are.
+"""The fold of each row, where rows arrive in order and their number is not known beforehand.
 
 Every k rows in a row are one block, and each block gets its own random permutation of the k folds,
 so after any number of rows the folds differ by at most one row. The random numbers are those of
 the counter-based generator Philox with the key (seed, part): they depend on nothing but these two
-and the row's number within its part, not on batches, threads or who is asked first.
+and the number of the row within its part, not on batches or threads.
 """
 
 import numpy as np
@@ -42,19 +42,6 @@ def fold_numbers(n_rows: int, folds: int, seed: int = 0, part: int = 0) -> NDArr
 
     Files and frames in memory are one part, number 0, in the order of their rows; each partition of
     a Dask or Spark collection is a part of its own.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows in the part.
-    folds : int
-        Number of folds.
-    seed, part : int, default 0
-        Seed given to `read_moments`, and number of the part.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
 
     Examples
     --------

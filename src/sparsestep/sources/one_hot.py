@@ -20,26 +20,16 @@ from sparsestep.sources.blocks import block_rows
 from sparsestep.sources.checks import Columns, require_columns
 from sparsestep.sources.csv_dialect import AlmostNumbers
 from sparsestep.sources.rows import Batches, Rows, open_rows
-from sparsestep.words import in_row, quoted
+from sparsestep.words import in_row, quoted, repeated
 
-__all__ = [
-    "MISSING",
-    "categories_of",
-    "encoded",
-    "encoded_table",
-    "indicators",
-    "one_hot",
-]
+__all__ = ["MISSING", "categories_of", "encoded", "encoded_table", "indicators", "one_hot"]
 
-# Of more than so many categories few can have enough rows to be told from the others.
+# With more categories than these, few have enough rows for an effect of their own.
 MOST_CATEGORIES = 1000
-
-# So many categories are shown, so that a blank or a capital letter too many can be seen.
+# Categories shown in a message, so that a blank or a capital letter too many can be seen.
 _MOST_SHOWN = 5
-
 # The category of missing values, where they have one.
 MISSING = "(missing)"
-
 # Days with a year of four digits, first or last, and times of day.
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?"
 _DAY = r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})"
@@ -67,11 +57,10 @@ def one_hot(
         own = indicators(name, categories[name]) if name in categories else [name]
         features += own
         behind |= dict.fromkeys(own, name)
-    twice = [name for name, count in Counter(features).items() if count > 1]
-    if twice:
+    if len(set(features)) < len(features):
         raise ValueError(
-            f"Column {twice[0]!r} of {rows.where} has the name of a column that the categories "
-            "give; rename it."
+            f"Column {repeated(features)!r} of {rows.where} has the name of a column that the "
+            "categories give; rename it."
         )
     known_to = {name: list(categories[name]) for name in columns.features if name in categories}
     columns_after = replace(columns, features=tuple(features), behind=behind)
@@ -115,7 +104,7 @@ def encoded_table(
 ) -> Any:
     """An Arrow table of a model's features, from a frame that holds texts instead of indicators.
 
-    Of the columns that the model did not keep, those that are not there are zeros.
+    Columns that the model did not keep may be missing from the frame; they are zeros.
     """
     rows = open_rows(frame)
     column_of = {name: column for column, (_, own) in texts.items() for name in own}
@@ -155,17 +144,15 @@ def encoded(
         few = len(categories) <= _MOST_SHOWN
         shown = f" ({quoted(categories, _MOST_SHOWN)})" if few else ""
         none = f"which is none of its {len(categories)} categories{shown}"
-        raise UnknownCategoryError(
-            f"Column {column!r} holds {texts[row].as_py()!r}",
-            f"{in_row(first + row, name)}, {none}",
-        )
+        what = f"Column {column!r} holds {texts[row].as_py()!r}"
+        raise UnknownCategoryError(what, f"{in_row(first + row, name)}, {none}")
     names = indicators(column, categories)
     codes = range(len(categories) - len(names), len(categories))
     return {name: pc.equal(found, code) for name, code in zip(names, codes, strict=True)}
 
 
 def _texts(values: Any, column: str, name: str, first: int) -> Any:
-    """The values as texts, null for those that are missing, which no text may pretend to be."""
+    """The values as texts, null where missing; a text equal to `MISSING` is an error."""
     if pa.types.is_floating(values.type):
         nothing = pa.scalar(None, values.type)
         values = pc.if_else(pc.is_null(values, nan_is_null=True), nothing, values)
@@ -215,29 +202,20 @@ def categories_of(
 
 
 def _check(name: str, known: Counter[str], where: str, numbers: AlmostNumbers | None) -> None:
-    """Raise if texts are no categories; `numbers` is None for those that were said to be codes."""
+    """Raise if texts are no categories; `numbers` is None for columns given as codes."""
     if not known:
         raise ValueError(f"Column {name!r} of {where} holds no text at all; leave it out.")
     if numbers is not None:
         numbers.check(name, where)
-        if _are_dates(list(known)):
+        if pc.all(pc.match_substring_regex(pa.array(list(known)), _DATE_OR_TIME)).as_py():
             raise NotNumbersError(name, where, "dates or times")
     once = sum(count == 1 for count in known.values())
     if 2 * once > known.total():
-        raise NotNumbersError(
-            name,
-            where,
-            "texts most of which occur only once, as names of rows do",
-            "put them into groups",
-        )
-
-
-def _are_dates(texts: Sequence[str]) -> bool:
-    """Whether all texts are dates or times."""
-    return bool(pc.all(pc.match_substring_regex(pa.array(texts), _DATE_OR_TIME)).as_py())
+        what = "texts most of which occur only once, as names of rows do"
+        raise NotNumbersError(name, where, what, "put them into groups")
 
 
 def _ordered(counts: Counter[str]) -> list[str]:
     """The most frequent text, of equals the first; then the others, sorted."""
-    first = min(counts, key=lambda text: (-counts[text], text))
-    return [first, *sorted(text for text in counts if text != first)]
+    first, *others = sorted(counts, key=lambda text: (-counts[text], text))
+    return [first, *sorted(others)]

@@ -1,4 +1,4 @@
-"""Spark frames: moments of each partition on its executor, merged on their way to the driver.
+"""Spark frames: sums of each partition on its executor, merged on their way to the driver.
 
 Few partitions go to the driver as they are. Of many, neighbours are merged on the executors first,
 round after round, so that the driver's share does not grow with their number.
@@ -9,25 +9,26 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.moments.moments import Moments
+from sparsestep.moments.sums import Sums
+from sparsestep.moments.sums import merge as merged_sums
 from sparsestep.sources.checks import Columns, Request, choose, load
-from sparsestep.sources.merging import FoldSums, RowCounts, finish
+from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 
-__all__ = ["moments_of"]
+__all__ = ["sums_of"]
 
 # One row for each fold of each partition: a single value holds at most 2 GB, and so m up to 16,000.
-# A partition's counts, or the error by which it has no moments, come in a row of no fold, -1.
+# A partition's counts, or the error by which it has no sums, come in a row of no fold, -1.
 # Values are pickled, as Spark moves all else between its own processes.
 SCHEMA = "part int, fold int, value binary"
-# The driver takes the moments of all partitions if they are no more than this, and an executor
-# merges so much in one call.
+# The driver takes the sums of all partitions up to this size; an executor merges up to this size in
+# one call.
 GROUP_BYTES = 256 << 20
 
-Value = Moments | RowCounts | ValueError
+Value = Sums | RowCounts | ValueError
 
 
-def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
-    """Moments of the columns of a Spark frame, as `read_moments` returns them."""
+def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
+    """Sums of the columns of a Spark frame, the rows counted, and the source in words."""
     if not hasattr(source, "mapInArrow"):
         raise TypeError(f"The source must be a Spark frame, not {type(source).__name__}.")
     functions = load("pyspark.sql.functions", "spark")
@@ -45,7 +46,8 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
     partitions, size = frame.rdd.getNumPartitions(), 8 * len(columns.features) ** 2
     if partitions * request.parts * size > GROUP_BYTES:
         rows = _merged(rows, partitions, max(GROUP_BYTES // size, 2), functions)
-    sums, counts = FoldSums(request.parts), RowCounts()
+    nothing = [columns.no_rows] * request.parts
+    sums, counts = FoldSums(nothing), RowCounts()
     for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
         value: Value = pickle.loads(row.value)
         if isinstance(value, ValueError):
@@ -53,10 +55,8 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
         if isinstance(value, RowCounts):
             counts.add(value)
         else:
-            parts: list[Moments | None] = [None] * request.parts
-            parts[row.fold] = value
-            sums.add(parts)
-    return finish(sums.result(), counts, where, folds=request.folds)
+            sums.add([*nothing[: row.fold], value, *nothing[row.fold + 1 :]])
+    return sums.result(), counts, where
 
 
 def _require_numbers(name: str, kind: str) -> None:
@@ -76,22 +76,22 @@ def _partition_function(
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from sparsestep.sources.summing import partition_moments
+        from sparsestep.sources.summing import partition_sums
 
         context = TaskContext.get()
         assert context is not None
         part = context.partitionId()
         tables = (pa.Table.from_arrays(batch.columns, names=columns.all) for batch in batches)
         try:
-            parts, counts = partition_moments(tables, part, columns, request)
+            parts, counts = partition_sums(tables, part, columns, request)
         except ValueError as error:
             # Raised here it would reach the user inside the stack of the executor.
             yield _row(part, -1, error)
             return
         yield _row(part, -1, counts)
-        for fold, moments in enumerate(parts):
-            if moments is not None:
-                yield _row(part, fold, moments)
+        for fold, sums in enumerate(parts):
+            if sums.n_samples:
+                yield _row(part, fold, sums)
 
     return run
 
@@ -100,11 +100,9 @@ def _row(part: int, fold: int, value: Value) -> Any:
     """A row of `SCHEMA`."""
     import pyarrow as pa
 
-    names = ["part", "fold", "value"]
-    types = (pa.int32(), pa.int32(), pa.binary())
-    values = (part, fold, pickle.dumps(value))
-    columns = [pa.array([each], kind) for each, kind in zip(values, types, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+    schema = pa.schema({"part": pa.int32(), "fold": pa.int32(), "value": pa.binary()})
+    row = {"part": part, "fold": fold, "value": pickle.dumps(value)}
+    return pa.RecordBatch.from_pylist([row], schema)
 
 
 def _merged(rows: Any, partitions: int, width: int, functions: Any) -> Any:
@@ -128,12 +126,12 @@ def _merge_group(table: Any) -> Any:
 
 
 def _merged_value(values: Sequence[Value]) -> Value:
-    """The moments of all partitions, or their counts; the first error if there is one."""
+    """The sums of all partitions, or their counts; the first error if there is one."""
     counts = RowCounts()
     for value in values:
         if isinstance(value, ValueError):
             return value
         if isinstance(value, RowCounts):
             counts.add(value)
-    moments = [value for value in values if isinstance(value, Moments)]
-    return Moments.merge(moments) if moments else counts
+    sums = [value for value in values if isinstance(value, Sums)]
+    return merged_sums(sums) if sums else counts

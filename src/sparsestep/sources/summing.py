@@ -10,23 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparsestep.moments.moments import Moments
-from sparsestep.sources.blocks import (
-    Load,
-    Pass,
-    Place,
-    block_moments,
-    block_rows,
-    loaded,
-)
+from sparsestep.sources.blocks import Load, Pass, Place, block_rows, block_sums, loaded
 from sparsestep.sources.checks import Columns, Request, choose
 from sparsestep.sources.file_rows import FileRows
-from sparsestep.sources.merging import FoldSums, Parts, RowCounts, finish
+from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 from sparsestep.sources.one_hot import one_hot
 from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["moments_of", "partition_moments", "rows_read"]
+__all__ = ["partition_sums", "rows_read", "sums_of"]
 
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
@@ -35,8 +27,8 @@ MOST_THREADS = 8
 Blocks = Iterator[tuple[Load, list[Place]]]
 
 
-def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
-    """Moments of anything that Arrow can read, as `read_moments` returns them."""
+def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
+    """Sums of anything that Arrow can read, the rows counted, and the source in words."""
     rows = open_rows(source, request.csv)
     columns = choose(
         rows.names, request.target, request.features, request.weight, rows.where, rows.index
@@ -46,7 +38,7 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
     rows.select(columns.all)
     size = block_rows(len(columns.all))
     this = Pass(columns, request)
-    sums = FoldSums(request.parts)
+    sums = FoldSums([columns.no_rows] * request.parts)
     threads = min(pa.cpu_count(), MOST_THREADS)
     memory = threading.local()
     running: deque[tuple[int, Future[Parts]]] = deque()
@@ -59,7 +51,7 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
         try:
             for load, places in _blocks(rows, size):
                 block = this.block(load, places)
-                job = pool.submit(block_moments, block, columns, request.parts, memory)
+                job = pool.submit(block_sums, block, columns, request.parts, memory)
                 running.append((sum(place.rows for place in places), job))
                 del load, block, job
                 while len(running) > threads:
@@ -69,7 +61,7 @@ def moments_of(source: Any, request: Request) -> Moments | list[Moments]:
         finally:
             for _, job in running:
                 job.cancel()
-    return finish(sums.result(), this.counts, rows.where, folds=request.folds)
+    return sums.result(), this.counts, rows.where
 
 
 def _next(running: deque[tuple[int, Future[Parts]]], sums: FoldSums, advance: Any) -> None:
@@ -104,17 +96,17 @@ def _gathered(batches: Any, size: int) -> Blocks:
         yield loaded(pa.Table.from_batches(waiting)), places
 
 
-def partition_moments(
+def partition_sums(
     tables: Any, part: int, columns: Columns, request: Request
 ) -> tuple[Parts, RowCounts]:
-    """Moments of one partition, given as tables in order, in the thread that asks for them."""
+    """Sums of one partition, given as tables in order, in the thread that asks for them."""
     this = Pass(columns, request, part)
-    sums = FoldSums(request.parts)
+    sums = FoldSums([columns.no_rows] * request.parts)
     memory = threading.local()
     for table in tables:
         place = Place(f"partition {part}", this.counts.rows, table.num_rows)
         block = this.block(loaded(table), [place])
-        sums.add(block_moments(block, columns, request.parts, memory))
+        sums.add(block_sums(block, columns, request.parts, memory))
     return sums.result(), this.counts
 
 
@@ -129,22 +121,15 @@ def rows_read(
     if show is False:
         yield lambda rows: None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     total = count()
-    left = () if total is None else (TextColumn("left"), TimeRemainingColumn())
-    text = TextColumn("{task.fields[text]}")
-    columns = (TextColumn("Reading"), BarColumn(), text, TimeElapsedColumn(), *left)
+    left = () if total is None else ("left", rich.TimeRemainingColumn())
+    columns = ("Reading", rich.BarColumn(), "{task.fields[text]}", rich.TimeElapsedColumn(), *left)
     of = "" if total is None else f" of {total:,}"
     start, done = time.perf_counter(), 0
-    progress = Progress(*columns, console=Console(stderr=True))
+    progress = rich.Progress(*columns, console=Console(stderr=True))
     task = progress.add_task("", total=total, text="")
 
     def advance(rows: int) -> None:
