@@ -30,6 +30,34 @@ def by_cv(n=120, m=8, k=3, rule="1se"):
 
 
 @functools.cache
+def by_paired():
+    """On these rows the three rules take three models."""
+    X, y = rows(n=80, m=12, k=6, seed=12, noise=3.0)
+    return document_of(SparseStepCV(cv=5, rule="paired").fit(X, y), target="output")
+
+
+@functools.cache
+def by_average():
+    X, y = rows(n=80, m=12, k=6, seed=12, noise=3.0)
+    return document_of(SparseStepCV(cv=5, rule="average").fit(X, y), target="output")
+
+
+@functools.cache
+def by_shrunk_average():
+    X, y = rows(n=60, m=12, k=6, noise=4.0)
+    model = SparseStepCV(cv=5, rule="average", shrink="cv").fit(X, y)
+    return document_of(model, target="output")
+
+
+@functools.cache
+def of_two_shrunk():
+    """The first target is noisy and shrunk, the second is not."""
+    X, y = rows(n=60, m=12, k=6, noise=4.0)
+    model = SparseStepCV(cv=5, shrink="cv").fit(X, np.column_stack([y, -X["x004"]]))
+    return document_of(model, target=["first", "second"])
+
+
+@functools.cache
 def by_one_split():
     """The last rows are held out."""
     model = SparseStepCV(cv=[(range(90), range(90, 120))]).fit(*rows())
@@ -157,6 +185,10 @@ def of_wide_rows():
 
 KINDS = [
     by_cv,
+    by_paired,
+    by_average,
+    by_shrunk_average,
+    of_two_shrunk,
     by_criterion,
     of_fixed_alpha,
     of_fixed_size,

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -25,11 +26,13 @@ from matplotlib.text import Text
 from sparsestep import (
     AnnealingDisplay,
     CVDisplay,
+    InclusionDisplay,
     PathDisplay,
     PenaltyDisplay,
     SparseStep,
     SparseStepCV,
     SparseStepIC,
+    load_model,
     sparsestep_path,
 )
 from sparsestep.display.axes import plain, spread
@@ -438,6 +441,7 @@ def test_cv_draws_alpha_zero_apart_at_the_end(data):
     assert_array_equal(mark.get_xydata(), [[x[3], mean[3]]])
     assert "(chosen): alpha = 0, 6 kept" in mark.get_label()
     assert display.band_.get_paths()[-1].contains_point([x[3], mean[3]])
+    assert_array_equal(display.paired_band_.get_paths()[-1].vertices[:, 1], mean[3])
     left, right = display.ax_.get_xlim()
     assert left > x[3] > right
 
@@ -505,22 +509,83 @@ def test_cv_shows_the_error_with_its_standard_error(fitted):
         assert_allclose([heights.min(), heights.max()], [low, high])
     best = mean.argmin()
     assert_allclose(display.bound_.get_ydata(), mean[best] + se[best])
-    assert set(display.marks_) == {"min", "1se"}
     assert_allclose(display.marks_["min"].get_xydata(), [[fitted.alpha_min_, mean[best]]])
-    assert display.marks_["1se"].get_xdata()[0] == fitted.alpha_1se_
-    assert "(chosen)" in display.marks_["1se"].get_label()
+    # On these folds both rules take the same model.
+    assert fitted.alpha_paired_ == fitted.alpha_1se_
+    assert list(display.marks_) == ["min", "paired"]
+    assert display.marks_["paired"].get_xdata()[0] == fitted.alpha_1se_
+    assert "paired and one SE (chosen)" in display.marks_["paired"].get_label()
     assert "(chosen)" not in display.marks_["min"].get_label()
     assert f"{fitted.path_.n_nonzero[best]} kept" in display.marks_["min"].get_label()
     assert display.top_.get_xlabel() == "variables kept"
 
 
-def test_cv_marks_one_point_once():
+def test_cv_shows_why_the_paired_rule_takes_its_model():
+    """It is the sparsest whose dark band reaches down to the smallest error; of equals the best."""
+    rng = np.random.default_rng(27)
+    X = rng.normal(size=(60, 6))
+    y = X @ [3.0, 0.0, -2.0, 0.4, 1.0, 0.5] + 2.0 * rng.normal(size=60)
+    model = SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=5, rule="paired").fit(X, y)
+    assert model.alpha_1se_ > model.alpha_paired_ > model.alpha_min_
+    display = CVDisplay.from_estimator(model)
+    # Folds of the same size: the standard error of a mean of differences.
+    best = model.cv_mean_.argmin()
+    differences = model.mse_path_ - model.mse_path_[best]
+    half = 0.5 * differences.std(axis=1, ddof=1) / np.sqrt(5)
+    corners = display.paired_band_.get_paths()[0].vertices
+    low = np.array([corners[corners[:, 0] == a, 1].min() for a in model.alphas_])
+    high = np.array([corners[corners[:, 0] == a, 1].max() for a in model.alphas_])
+    assert_allclose(low, model.cv_mean_ - half)
+    assert_allclose(high, model.cv_mean_ + half)
+    assert low[best] == high[best] == model.cv_mean_[best]
+    assert_array_equal(display.least_.get_ydata(), model.cv_mean_[best])
+    assert_array_equal(display.least_.get_xdata(), [model.alpha_paired_, model.alpha_min_])
+    touching = np.flatnonzero(low <= model.cv_mean_[best])
+    sizes = model.path_.n_nonzero
+    sparsest = touching[sizes[touching] == sizes[touching].min()]
+    chosen = sparsest[model.cv_mean_[sparsest].argmin()]
+    mark = display.marks_["paired"]
+    assert_array_equal(mark.get_xydata(), [[model.alphas_[chosen], model.cv_mean_[chosen]]])
+    assert mark.get_label().startswith("paired (chosen): alpha = ")
+    assert list(display.marks_) == ["min", "paired", "1se"]
+    assert len({mark.get_marker() for mark in display.marks_.values()}) == 3
+
+
+def test_cv_of_an_average_marks_where_most_of_the_weight_is(data):
+    model = SparseStepCV(20, cv=5, rule="average").fit(*data)
+    labels = [mark.get_label() for mark in CVDisplay.from_estimator(model).marks_.values()]
+    assert any(label.startswith("minimum") and "(most weight)" in label for label in labels)
+    assert not any("chosen" in label for label in labels)
+    path = PathDisplay.from_estimator(model)
+    assert path.alpha_line_.get_xdata()[0] == model.alpha_min_
+    assert "\ngrey line: alpha of most weight, " in path.ax_.get_xlabel()
+
+
+def test_cv_of_a_model_from_an_old_file_has_no_paired_band():
+    model = load_model(Path(__file__).with_name("model_of_schema_1.json"))
+    display = CVDisplay.from_estimator(model)
+    assert display.band_ is not None and display.paired_band_ is None
+    assert "paired" not in "".join(mark.get_label() for mark in display.marks_.values())
+
+
+@pytest.mark.parametrize(
+    ("alphas", "labels"),
+    [
+        ((1.0, None, 1.0, 1.0), ["minimum and one SE (chosen)"]),
+        ((1.0, 1.0, 1.0, 1.0), ["minimum and paired and one SE (chosen)"]),
+        ((1.0, 4.0, 4.0, 4.0), ["minimum", "paired and one SE (chosen)"]),
+        ((1.0, 1.0, 4.0, 2.0), ["minimum and paired", "one SE", "chosen"]),
+        ((None, None, None, 2.0), ["chosen"]),
+    ],
+)
+def test_cv_marks_one_point_once(alphas, labels):
+    names = ("alpha_min", "alpha_paired", "alpha_1se", "alpha")
     display = CVDisplay(
-        alphas=[4.0, 1.0], error=[2.0, 1.0], alpha_min=1.0, alpha_1se=1.0, alpha=1.0
+        alphas=[4.0, 2.0, 1.0], error=[2.0, 1.5, 1.0], **dict(zip(names, alphas, strict=True))
     ).plot()
-    assert list(display.marks_) == ["min"]
-    assert display.marks_["min"].get_label().startswith("minimum and one SE (chosen)")
+    assert [mark.get_label().split(":")[0] for mark in display.marks_.values()] == labels
     assert display.band_ is None and display.bound_ is None and display.top_ is None
+    assert display.paired_band_ is None and display.least_ is None
 
 
 def test_cv_draws_a_criterion(data):
@@ -544,14 +609,21 @@ def test_the_line_of_the_chosen_alpha_is_like_no_variable():
     assert "\ngrey line: chosen alpha, " in display.ax_.get_xlabel()
 
 
-@pytest.mark.parametrize("draw", [PathDisplay.from_estimator, CVDisplay.from_estimator])
-def test_several_targets_are_drawn_one_at_a_time(data, draw):
+@pytest.mark.parametrize("display", [PathDisplay, CVDisplay, InclusionDisplay])
+def test_several_targets_are_drawn_one_at_a_time(data, display):
     X, y = data
     both = pd.DataFrame({"wage": y, "$age": X[:, 0]})
-    model = SparseStepCV(10, cv=3).fit(X, both)
+    draw = display.from_estimator
+    model = SparseStepCV(10, cv=3, rule="average").fit(X, both)
+
+    def is_of(display, model, target):
+        if isinstance(display, InclusionDisplay):
+            return np.array_equal(display.inclusion, model.inclusion_[target])
+        return display.alpha == model.alpha_[target]
+
     for target in (1, "$age"):
         display = draw(model, target=target)
-        assert display.alpha == model.alpha_[1]
+        assert is_of(display, model, 1)
         assert display.ax_.get_title() == "$age" and not display.ax_.title.get_parse_math()
     for target, message in [
         (None, r"2 targets: say which by target=0, or target='wage'"),
@@ -560,9 +632,9 @@ def test_several_targets_are_drawn_one_at_a_time(data, draw):
     ]:
         with pytest.raises(ValueError, match=message):
             draw(model, target=target)
-    assert draw(SparseStepCV(10, cv=3).fit(X, both["wage"])).ax_.get_title() == ""
-    one = SparseStepCV(10, cv=3).fit(X, y[:, None])
-    assert draw(one).alpha == one.alpha_[0]
+    one = SparseStepCV(10, cv=3, rule="average")
+    assert draw(one.fit(X, both["wage"])).ax_.get_title() == ""
+    assert is_of(draw(one.fit(X, y[:, None])), one, 0)
 
 
 def test_the_second_of_two_targets_has_its_own_curve(data):
@@ -572,6 +644,8 @@ def test_the_second_of_two_targets_has_its_own_curve(data):
     second = CVDisplay.from_estimator(model, target=1)
     assert_array_equal(second.error, model.cv_mean_[1])
     assert_array_equal(second.se, model.cv_se_[1])
+    assert_array_equal(second.paired_se, model.cv_paired_se_[1])
+    assert second.alpha_paired == model.alpha_paired_[1]
     drawn = CVDisplay.from_estimator(criterion, target=1)
     assert_array_equal(drawn.error, criterion.criterion_path_[1])
     assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
@@ -580,7 +654,7 @@ def test_the_second_of_two_targets_has_its_own_curve(data):
 def test_cv_of_a_single_split_has_no_band(data):
     model = SparseStepCV(20, cv=[(np.arange(40), np.arange(40, 60))]).fit(*data)
     display = CVDisplay.from_estimator(model)
-    assert display.band_ is None
+    assert display.band_ is None and display.paired_band_ is None and display.least_ is None
     assert list(display.marks_) == ["min"]
     assert display.marks_["min"].get_label().startswith("minimum (chosen)")
     assert_array_equal(display.line_.get_ydata(), model.mse_path_[:, 0])
@@ -591,6 +665,58 @@ def test_cv_of_one_alpha():
     display = CVDisplay(alphas=[2.0], error=[1.0], se=[0.1], n_nonzero=[3], alpha=2.0).plot()
     display.figure_.canvas.draw()
     assert [label.get_text() for label in display.top_.get_xticklabels()] == ["3"]
+
+
+# --- the weights of an average --------------------------------------------------------------------
+
+
+def test_the_weights_of_an_average_are_bars_the_largest_first(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list(NAMES))
+    model = SparseStepCV(20, cv=5, rule="average").fit(frame, y)
+    display = InclusionDisplay.from_estimator(model)
+    display.figure_.canvas.draw()
+    widths = np.array([bar.get_width() for bar in display.bars_])
+    assert_array_equal(widths, np.sort(model.inclusion_)[::-1])
+    labels = display.ax_.get_yticklabels()
+    order = np.argsort(-model.inclusion_, kind="stable")
+    assert [label.get_text() for label in labels] == plain(NAMES[j] for j in order)
+    assert not any(label.get_parse_math() or label.get_usetex() for label in labels)
+    colours = [bar.get_facecolor() for bar in display.bars_]
+    kept = model.coef_[order] != 0
+    assert 0 < kept.sum() < 6 and len(set(colours)) == 2
+    assert [colour == colours[0] for colour in colours] == kept.tolist()
+    assert set(display.half_.get_xdata()) == {0.5}
+    # The largest stands at the top.
+    assert display.bars_[0].get_window_extent().y0 > display.bars_[1].get_window_extent().y1
+
+
+@pytest.mark.parametrize("size", [None, (4.0, 2.5)])
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_names_beside_bars_do_not_overlap(size, layout):
+    weights = np.linspace(0.0, 1.0, 200)
+    ax = None if size is None else plt.subplots(figsize=size, layout=layout)[1]
+    display = InclusionDisplay(weights).plot(ax=ax)
+    display.figure_.canvas.draw()
+    labels = display.ax_.get_yticklabels()
+    assert len(labels) == 30 if size is None else 3 < len(labels) < 30
+    assert labels[0].get_text() == "x199"
+    for one, other in combinations([label.get_window_extent() for label in labels], 2):
+        assert not one.overlaps(other)
+    assert f"not shown: {200 - len(labels)} more" in display.ax_.get_xlabel()
+
+
+def test_few_weights_are_all_shown():
+    display = InclusionDisplay([0.5, 0.51]).plot(most=2)
+    assert "not shown" not in display.ax_.get_xlabel()
+    # Half of the weight is not more than half.
+    assert display.bars_[0].get_facecolor() != display.bars_[1].get_facecolor()
+    assert "not shown: 1 more" in display.plot(most=1).ax_.get_xlabel()
+
+
+def test_a_model_that_is_no_average_has_no_weights(fitted):
+    with pytest.raises(ValueError, match=r"no inclusion_: fit a SparseStepCV\(rule=\"average\"\)"):
+        InclusionDisplay.from_estimator(fitted)
 
 
 # --- paths over sizes -----------------------------------------------------------------------------
@@ -856,6 +982,9 @@ STEPS = {"gammas": [2.0, 1.0], "coefs": [[1.0, 1.0]]}
         (PathDisplay, PATH | {"truth": [np.nan]}, "truth must be finite"),
         (CVDisplay, CURVE | {"error": [1.0, np.nan]}, r"finite; error\[1\] is nan"),
         (CVDisplay, CURVE | {"se": [1.0]}, r"se must have shape \(2,\)"),
+        (CVDisplay, CURVE | {"paired_se": [1.0]}, r"paired_se must have shape \(2,\)"),
+        (InclusionDisplay, {"inclusion": [0.5, 1.5]}, "weights up to 1; got 1.5"),
+        (InclusionDisplay, {"inclusion": [-0.5]}, "inclusion must be numbers from 0 on"),
         (AnnealingDisplay, STEPS | {"gammas": [1.0, 2.0]}, "gammas must descend"),
         (AnnealingDisplay, STEPS | {"gammas": [1.0, 0.0]}, "gammas must be positive"),
         (PenaltyDisplay, {"kind": "ridge"}, "kind must be one of penalties, majorizer, norm"),
@@ -902,12 +1031,14 @@ def test_without_matplotlib_a_sentence_says_what_to_install():
     program = """
 import sys
 sys.modules["matplotlib"] = None
-from sparsestep import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+from sparsestep import AnnealingDisplay, CVDisplay, InclusionDisplay, PathDisplay, PenaltyDisplay
 calls = {
     "PathDisplay.plot": PathDisplay(alphas=[1.0], coefs=[[1.0]]).plot,
     "PathDisplay.from_estimator": lambda: PathDisplay.from_estimator(None),
     "CVDisplay.plot": CVDisplay(alphas=[1.0], error=[1.0]).plot,
     "CVDisplay.from_estimator": lambda: CVDisplay.from_estimator(None),
+    "InclusionDisplay.plot": InclusionDisplay([1.0]).plot,
+    "InclusionDisplay.from_estimator": lambda: InclusionDisplay.from_estimator(None),
     "AnnealingDisplay.from_data": lambda: AnnealingDisplay.from_data(None, None, 1.0),
     "PenaltyDisplay.plot": PenaltyDisplay().plot,
 }

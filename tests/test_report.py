@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -324,16 +325,17 @@ def test_the_table_shows_the_model(kind):
             *(target[part] for part in ("kept", "coef", "standard_error", "low", "high")),
             strict=True,
         )
-        sizes = []
+        # Columns without any number are left out.
+        n_columns = 1 if set(target["standard_error"]) == {None} else 4
         for j, *numbers in parts:
             name = next(row for row in rows if row.startswith(names[j].strip()))
-            for value, text in zip(numbers, rows.pop(name)[:4], strict=True):
-                if value is None:
-                    assert text == "\N{EN DASH}"
-                else:
-                    shown = as_number(text)
-                    assert abs(shown - value) <= 0.006 * (numbers[1] or abs(value))
-            sizes.append(abs(numbers[0]) * document["data"]["deviation"][j])
+            cells = rows.pop(name)
+            for value, text in zip(numbers[:n_columns], cells, strict=False):
+                shown = as_number(text)
+                assert abs(shown - value) <= 0.006 * (numbers[1] or abs(value))
+            if target["inclusion"] is not None:
+                assert float(cells[2]) == pytest.approx(target["inclusion"][j], abs=0.006)
+            assert len(cells) == n_columns + 2 + (target["inclusion"] is not None)
         assert rows == {}
 
 
@@ -390,15 +392,18 @@ def test_the_data_of_the_slider_are_the_path(kind):
             )
         chosen = data["chosen"]
         assert data["alphas"][chosen] == target["alpha"]
+        slider = page.one("input", id=f"slider-{t}")
+        assert (slider["min"], slider["max"]) == ("0", str(len(data["alphas"]) - 1))
+        assert slider["value"] == str(chosen)
+        if target["inclusion"] is not None:
+            assert target["alpha"] == target["cv"]["alpha_min"]
+            continue  # an average is none of the path's models
         ranks, values = data["models"][data["which"][chosen]]
         assert values == pytest.approx(
             [dict(zip(target["kept"], target["coef"], strict=True))[names.index(data["names"][r])]
              for r in ranks], rel=1e-5,
         )  # fmt: skip
         assert data["r2"][chosen] == pytest.approx(target["r2"], abs=1e-5)
-        slider = page.one("input", id=f"slider-{t}")
-        assert (slider["min"], slider["max"]) == ("0", str(len(data["alphas"]) - 1))
-        assert slider["value"] == str(chosen)
 
 
 def test_without_the_script_the_chosen_model_is_shown():
@@ -418,11 +423,11 @@ def test_without_the_script_the_chosen_model_is_shown():
     assert [float(line["x1"][:-1]) for line in chosen] == pytest.approx([share] * 2, abs=1e-3)
 
 
-def test_the_curve_marks_both_rules():
-    document = documents.by_cv()
+def test_the_curve_marks_the_rules():
+    document = documents.by_paired()
     page = Page(render_report(document))
     target, data = document["targets"][0], page.data()
-    for kind in ("min", "1se"):
+    for kind in ("min", "paired", "1se"):
         mark = page.one("circle", **{"class": f"stop-{kind}"})
         index = target["path"]["alphas"].index(target["cv"][f"alpha_{kind}"])
         assert float(mark["cx"][:-1]) == pytest.approx(data["x"][index], abs=1e-3)
@@ -431,6 +436,94 @@ def test_the_curve_marks_both_rules():
         target["cv"]["alpha_min"]
     )
     assert page.all("path", **{"class": "band"})
+    buttons = [e["text"] for e in page.all("button") if "data-go" in e]
+    assert buttons == ["Back to the chosen model", "Smallest error", "One standard error"]
+
+
+def points_of(d):
+    """The corners of an SVG path."""
+    x = y = 0.0
+    for command, arguments in re.findall(r"([MLHV])([^MLHVZ]*)", d):
+        values = [float(v) for v in arguments.split()]
+        x = x if command == "V" else values[0]
+        y = y if command == "H" else values[-1]
+        yield x, y
+
+
+def test_the_inner_band_of_the_paired_choice_reaches_the_smallest_error():
+    document = documents.by_paired()
+    page = Page(render_report(document))
+    target, data = document["targets"][0], page.data()
+    cv, alphas = target["cv"], target["path"]["alphas"]
+    band = page.one("path", **{"class": "paired"})["d"]
+    line = page.one("line", **{"class": "least"})
+    heights = np.array(data["heights"])
+    # Heights are linear in the errors: one scale explains all of them.
+    slope, offset = np.polyfit(cv["mean"], heights, 1)
+    assert heights == pytest.approx(slope * np.array(cv["mean"]) + offset, abs=0.06)
+    best, chosen = alphas.index(cv["alpha_min"]), alphas.index(cv["alpha_paired"])
+    assert chosen == target["index"]
+    assert float(line["y1"]) == float(line["y2"]) == heights[best]
+    ends = [float(line[end][:-1]) for end in ("x1", "x2")]
+    assert ends == pytest.approx([data["x"][chosen], data["x"][best]], abs=1e-3)
+    half = 0.5 * np.array(cv["paired_se"])
+    assert half[best] == 0.0
+    for i, place in ((0, 0.0), (-1, 1000.0)):
+        corners = sorted({y for x, y in points_of(band) if x == place})
+        expected = slope * (cv["mean"][i] + half[i] * np.array([1, -1])) + offset
+        assert [corners[0], corners[-1]] == pytest.approx(expected, abs=0.1)
+    reaching = [i for i in range(len(alphas)) if cv["mean"][i] - half[i] <= cv["mean"][best]]
+    sizes = target["path"]["n_nonzero"]
+    assert sizes[chosen] == min(sizes[i] for i in reaching)
+
+
+def test_a_file_of_the_old_schema_has_a_report_without_the_paired_rule():
+    document = read_document(Path(__file__).with_name("model_of_schema_1.json"))
+    assert document["schema"] == 1
+    page = Page(render_report(document))
+    assert page.all("path", **{"class": "band"}) and not page.all("path", **{"class": "paired"})
+    assert not page.all("circle", **{"class": "stop-paired"})
+    assert "near the smallest error" not in page.text
+
+
+@pytest.mark.parametrize("kind", [documents.by_average, documents.by_shrunk_average])
+def test_an_average_shows_the_weight_of_every_variable(kind):
+    document = kind()
+    target, names = document["targets"][0], document["question"]["features"]
+    html = render_report(document)
+    page = Page(html)
+    lengths = [float(e["width"][:-1]) for e in page.all("rect", **{"class": "full"})]
+    shown = [row[0] for row in table_of(html, "table-0")]
+    listed = [e["text"].split() for e in page.all("li") if "details" in e["inside"]]
+    weights = dict(zip(names, target["inclusion"], strict=True))
+    assert len(listed) == len(names) - len(shown) > 0
+    in_order = [*shown, *(name for name, _ in listed)]
+    assert sorted(in_order) == sorted(names)
+    assert lengths == pytest.approx([100 * weights[name] for name in in_order], abs=0.06)
+    for name, text in listed:
+        assert float(text) == pytest.approx(weights[name], abs=0.006) and weights[name] <= 0.5
+    assert not page.all("line", **{"class": "whisker"})
+    heads = [e["text"] for e in page.all("th") if e.get("scope") == "col"]
+    assert "weight" in heads and "std. error" not in heads
+
+
+def test_weights_of_next_to_nothing_are_left_out():
+    document = json.loads(json.dumps(documents.by_average()))
+    target, names = document["targets"][0], document["question"]["features"]
+    [left] = set(range(len(names))) - set(target["kept"])
+    target["inclusion"][left] = 1e-9
+    page = Page(render_report(sealed(document)))
+    [item] = [e["text"] for e in page.all("li") if "details" in e["inside"]]
+    assert item == names[left]
+    assert "less than 0.005 of the weight" in page.text
+
+
+def test_the_error_is_that_of_the_rule():
+    for kind in (documents.by_paired, documents.by_average, documents.by_shrunk_average):
+        document = kind()
+        cv = document["targets"][0]["cv"]
+        [shown] = re.findall(r"typically off by ([\d.,]+),", Page(render_report(document)).text)
+        assert as_number(shown) == pytest.approx(np.sqrt(cv["of_choice"]), rel=6e-3)
 
 
 def test_a_criterion_has_a_curve_without_a_band():
@@ -457,6 +550,19 @@ def test_a_given_alpha_has_neither_path_nor_curve():
         (documents.with_warnings, "120, after 7 with a missing value were left out", None),
         (documents.with_warnings, "random folds, seed 3", None),
         (documents.by_cv, "as if it had been chosen beforehand", "Before you rely on this"),
+        (documents.by_cv, "least squares on these variables", "Shrinkage|averag"),
+        (documents.by_cv, "mostly noise that all alphas share", "by at most half the standard"),
+        (documents.by_paired, "at most half the standard error of the difference", "mostly noise"),
+        (documents.by_paired, "5-fold cross-validation, with the choice of alpha", "averag"),
+        (documents.by_average, "5-fold cross-validation, with the choice of weights", "shrunk"),
+        (documents.by_average, "Coefficients are averages over the models", "chosen model"),
+        (documents.by_average, "as the coefficients are averages", "intervals hold|least squares"),
+        (documents.by_average, "Back to the model of most weight", "lets these in|a larger pen"),
+        (documents.by_shrunk_average, "each by ridge regression on its variables", "not shrunk"),
+        (documents.by_shrunk_average, "Shrinkageridge regression", "intervals hold"),
+        (documents.of_two_shrunk, "Shrinkagefirst: ridge regression", "averag"),
+        (documents.of_two_shrunk, "second: none, as it does not lower the", None),
+        (documents.of_perfect_fit, "as no degrees of freedom are left", "intervals hold"),
     ],
 )
 def test_what_the_page_says(kind, said, not_said):
@@ -504,6 +610,38 @@ def test_a_variable_that_rests_on_one_row_is_marked():
     shown = {row[0] for row in table_of(render_report(document), "table-0")}
     [marked] = [name for name in shown if "rests on about 1 row" in name]
     assert marked.startswith("kind=One_Story_1941_and_Newer_All_Styles")
+
+
+def test_of_two_targets_one_may_be_shrunk():
+    html = render_report(documents.of_two_shrunk())
+    first, second = html.split('<section id="target-1"')
+    assert "Coefficients are shrunk" in first and "as the coefficients are shrunk" in first
+    assert 'class="whisker"' not in first and "std. error" not in first
+    assert "Coefficients are not shrunk" in second and "intervals hold" in second
+    assert 'class="whisker"' in second and "std. error" in second
+
+
+def test_variables_that_depend_on_each_other_have_no_intervals():
+    rng = np.random.default_rng(0)
+    floor = rng.integers(0, 3, 50)
+    X = (floor[:, np.newaxis] == np.arange(3)).astype(float)
+    text = Page(render_report(SparseStep(alpha=0.0).fit(X, floor + rng.normal(size=50)))).text
+    assert "no standard errors and intervals, as these variables depend on each other" in text
+
+
+def test_an_average_that_keeps_nothing_says_why():
+    rng = np.random.default_rng(1)
+    model = SparseStepCV(10, cv=5, rule="average").fit(
+        rng.normal(size=(60, 3)), rng.normal(size=60)
+    )
+    assert not model.coef_.any()
+    assert "no variable is in models that have more than half" in Page(render_report(model)).text
+
+
+def test_an_average_over_one_split_has_no_error_of_its_own():
+    model = SparseStepCV(10, cv=[(range(90), range(90, 120))], rule="average")
+    text = Page(render_report(model.fit(*documents.rows()))).text
+    assert "one hold-out split, of the model of most weight" in text
 
 
 def test_each_target_has_its_part():

@@ -297,6 +297,31 @@ def test_a_screen_reader_hears_where_the_slider_rests(visit):
     assert "CV error" in said and "entered: " in said
 
 
+def test_buttons_lead_to_the_choices_of_the_rules(visit):
+    document = documents.by_paired()
+    cv = document["targets"][0]["cv"]
+    browser = visit(document)
+    for button, rule in zip(find_all(browser, "[data-go]"), ("paired", "min", "1se"), strict=True):
+        button.click()
+        assert state(browser)["alpha"] == [number(cv[f"alpha_{rule}"])] * 2
+
+
+def test_the_slider_of_an_average_starts_where_most_of_the_weight_is(visit):
+    document = documents.by_average()
+    target = document["targets"][0]
+    browser = visit(document)
+    kept = target["path"]["kept"][target["index"]]
+    assert len(state(browser)["table"]) == len(kept)
+    focus(browser, "input[type=range]")
+    press(browser, "END")
+    find(browser, "[data-go]").click()
+    assert spoken(browser).startswith(f"alpha {number(target['cv']['alpha_min'])}: ")
+    deadline = time.monotonic() + 10
+    while not texts(browser, "[data-live]")[0].endswith("the model of most weight."):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_each_target_has_its_own_slider(visit):
     browser = visit(documents.of_two_targets())
     second = find(browser, "[data-explorer='1'] .side table").text
@@ -382,7 +407,9 @@ return found;
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
-    "kind", [documents.by_cv, documents.with_warnings], ids=["plain", "warned"]
+    "kind",
+    [documents.by_cv, documents.with_warnings, documents.by_average],
+    ids=["plain", "warned", "averaged"],
 )
 def test_every_text_can_be_read(visit, theme, kind):
     browser = visit(kind(), theme=theme)

@@ -4,7 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparsestep.display import AnnealingDisplay, CVDisplay, PathDisplay, PenaltyDisplay
+    from sparsestep.display import (
+        AnnealingDisplay,
+        CVDisplay,
+        InclusionDisplay,
+        PathDisplay,
+        PenaltyDisplay,
+    )
     from sparsestep.estimators.estimators import (
         SparseStep,
         SparseStepCV,
@@ -22,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnnealingDisplay",
     "CVDisplay",
+    "InclusionDisplay",
     "Moments",
     "Path",
     "PathDisplay",
@@ -42,6 +49,7 @@ __all__ = [
 _HOMES = {
     "AnnealingDisplay": "display",
     "CVDisplay": "display",
+    "InclusionDisplay": "display",
     "Moments": "moments",
     "Path": "estimators.path",
     "PathDisplay": "display",

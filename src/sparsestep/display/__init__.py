@@ -7,7 +7,8 @@ plot.
 
 from sparsestep.display.annealing import AnnealingDisplay
 from sparsestep.display.cv import CVDisplay
+from sparsestep.display.inclusion import InclusionDisplay
 from sparsestep.display.path import PathDisplay
 from sparsestep.display.penalty import PenaltyDisplay
 
-__all__ = ["AnnealingDisplay", "CVDisplay", "PathDisplay", "PenaltyDisplay"]
+__all__ = ["AnnealingDisplay", "CVDisplay", "InclusionDisplay", "PathDisplay", "PenaltyDisplay"]

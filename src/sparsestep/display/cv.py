@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from sparsestep.display.axes import places
 from sparsestep.display.base import (
+    Array,
     Display,
     finite,
     nearest,
@@ -16,6 +17,7 @@ from sparsestep.display.base import (
     one_target,
     require_matplotlib,
 )
+from sparsestep.selection.cross_validation import PAIRED_SHARE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,13 +27,19 @@ if TYPE_CHECKING:
 
 __all__ = ["CVDisplay"]
 
+_WORDS = {"min": "minimum", "paired": "paired", "1se": "one SE"}
+# Line and marker of each choice.
+_LOOKS = {"min": ("--", "o"), "paired": ("-.", "D"), "1se": (":", "s"), "chosen": ("--", "o")}
+
 
 class CVDisplay(Display):
     """Cross-validation error, or an information criterion, along alpha.
 
-    The mean error with a band of one standard error to either side; the minimum and the
-    one-standard-error choice are marked. The axis of alpha falls from left to right, and alpha = 0
-    stands apart at its end, as in :class:`PathDisplay`.
+    The mean error with a pale band of one standard error to either side, and a dark one of half the
+    standard error of its difference to the smallest: the paired rule takes the sparsest model whose
+    dark band reaches down to the smallest error. The choices of the rules are marked. The axis of
+    alpha falls from left to right, and alpha = 0 stands apart at its end, as in
+    :class:`PathDisplay`.
 
     Parameters
     ----------
@@ -41,12 +49,16 @@ class CVDisplay(Display):
         Mean error, or value of the criterion, at each alpha.
     se : array_like of shape (n_alphas,), optional
         Standard errors of the means.
+    paired_se : array_like of shape (n_alphas,), optional
+        Standard errors of the differences to the smallest mean.
     n_nonzero : array_like of shape (n_alphas,), optional
         Variables kept at each alpha.
-    alpha_min, alpha_1se : float, optional
-        Where the error is least, and the choice of the one-standard-error rule.
+    alpha_min, alpha_paired, alpha_1se : float, optional
+        Where the error is least, and the choices of the paired and the one-standard-error rule.
     alpha : float, optional
-        The chosen alpha: marked as such among the two above, or by itself.
+        The chosen alpha: marked as such among those above, or by itself.
+    chosen : str, default="chosen"
+        What `alpha` is called: of an average of models it is where most of the weight is.
     name : str, default="cross-validation error"
         What the curve shows, for the axis.
 
@@ -60,10 +72,15 @@ class CVDisplay(Display):
         The curve.
     band_ : FillBetweenPolyCollection or None
         One standard error to either side.
+    paired_band_ : FillBetweenPolyCollection or None
+        Half a standard error of the difference to the smallest error to either side.
     bound_ : Line2D or None
-        The level that the one-standard-error rule allows, drawn between the two choices.
+        The level that the one-standard-error rule allows, drawn from its choice to the minimum.
+    least_ : Line2D or None
+        The smallest error, drawn from the choice of the paired rule to the minimum.
     marks_ : dict of str to Line2D
-        The marked points: ``"min"``, ``"1se"`` and ``"chosen"``, those that there are.
+        The marked points: ``"min"``, ``"paired"``, ``"1se"`` and ``"chosen"``, those that there
+        are. Choices at the same alpha share the mark of the first.
     top_ : SecondaryAxis or None
         The axis on top with the number of variables kept.
 
@@ -74,18 +91,24 @@ class CVDisplay(Display):
     ...     alphas=[100.0, 10.0, 1.0],
     ...     error=[4.0, 1.1, 1.0],
     ...     se=[0.4, 0.2, 0.2],
+    ...     paired_se=[0.5, 0.1, 0.0],
     ...     n_nonzero=[0, 2, 5],
     ...     alpha_min=1.0,
+    ...     alpha_paired=1.0,
     ...     alpha_1se=10.0,
     ...     alpha=10.0,
     ... )
-    >>> sorted(display.plot().marks_)
-    ['1se', 'min']
+    >>> for mark in display.plot().marks_.values():
+    ...     print(mark.get_label())
+    minimum and paired: alpha = 1, 5 kept
+    one SE (chosen): alpha = 10, 2 kept
     """
 
     line_: Line2D
     band_: FillBetweenPolyCollection | None
+    paired_band_: FillBetweenPolyCollection | None
     bound_: Line2D | None
+    least_: Line2D | None
     marks_: dict[str, Line2D]
     top_: SecondaryAxis | None
 
@@ -95,27 +118,33 @@ class CVDisplay(Display):
         alphas: ArrayLike,
         error: ArrayLike,
         se: ArrayLike | None = None,
+        paired_se: ArrayLike | None = None,
         n_nonzero: ArrayLike | None = None,
         alpha_min: float | None = None,
+        alpha_paired: float | None = None,
         alpha_1se: float | None = None,
         alpha: float | None = None,
+        chosen: str = "chosen",
         name: str = "cross-validation error",
     ) -> None:
         self.alphas = numbers_from("alphas", alphas)
         shape = self.alphas.shape
         self.error = finite("error", error, shape)
         self.se = None if se is None else finite("se", se, shape)
+        self.paired_se = None if paired_se is None else finite("paired_se", paired_se, shape)
         self.n_nonzero = (
             None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
         )
-        self.alpha_min, self.alpha_1se, self.alpha = (
+        self.alpha_min, self.alpha_paired, self.alpha_1se, self.alpha = (
             None if value is None else float(numbers_from(parameter, [value])[0])
             for parameter, value in [
                 ("alpha_min", alpha_min),
+                ("alpha_paired", alpha_paired),
                 ("alpha_1se", alpha_1se),
                 ("alpha", alpha),
             ]
         )
+        self.chosen = chosen
         self.name = name
 
     @classmethod
@@ -151,22 +180,27 @@ class CVDisplay(Display):
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         path, t, title = one_target(estimator, target)
-        chosen: dict[str, Any] = {"alpha": estimator.alpha_}
-        se = None
+        alphas: dict[str, Any] = {"alpha": estimator.alpha_}
+        curves: dict[str, Any] = {}
         if hasattr(estimator, "cv_mean_"):
-            error, name = np.atleast_2d(estimator.cv_mean_)[t], "cross-validation error (MSE)"
-            chosen["alpha_min"] = estimator.alpha_min_
-            if np.isfinite(estimator.cv_se_).all():
-                se = np.atleast_2d(estimator.cv_se_)[t]
-                chosen["alpha_1se"] = estimator.alpha_1se_
-            else:  # a single split has no standard error
+            curves["error"], name = estimator.cv_mean_, "cross-validation error (MSE)"
+            alphas["alpha_min"] = estimator.alpha_min_
+            for band, choice in (("se", "alpha_1se"), ("paired_se", "alpha_paired")):
+                # A single split has neither; models of old files have no paired one.
+                if np.isfinite(getattr(estimator, f"cv_{band}_")).all():
+                    curves[band] = getattr(estimator, f"cv_{band}_")
+                    alphas[choice] = getattr(estimator, f"{choice}_")
+            if "se" not in curves:
                 name = "error on the hold-out split (MSE)"
         else:
-            error = np.atleast_2d(estimator.criterion_path_)[t]
-            name = estimator.criterion.upper()
-        chosen = {key: float(np.ravel(value)[t]) for key, value in chosen.items()}
+            curves["error"], name = estimator.criterion_path_, estimator.criterion.upper()
         display = cls(
-            alphas=path.alphas, error=error, se=se, n_nonzero=path.n_nonzero, name=name, **chosen
+            alphas=path.alphas,
+            n_nonzero=path.n_nonzero,
+            chosen="most weight" if hasattr(estimator, "inclusion_") else "chosen",
+            name=name,
+            **{key: np.atleast_2d(curve)[t] for key, curve in curves.items()},
+            **{key: float(np.ravel(alpha)[t]) for key, alpha in alphas.items()},
         )
         return display.plot(ax=ax)._titled(title)
 
@@ -190,29 +224,32 @@ class CVDisplay(Display):
         alphas, error = self.alphas[order], self.error[order]
         blue, orange = drawing.CYCLE[0][0], drawing.CYCLE[1][0]
 
-        marked = [value for _, _, value in self._choices()]
-        place = places(np.concatenate([alphas, marked]))
-
+        choices = self._choices()
+        place = places(np.concatenate([alphas, [alpha for _, _, alpha in choices]]))
         above = alphas > 0
-        se = np.zeros_like(error) if self.se is None else self.se[order]
-        rows = np.vstack([error, error - se, error + se])
-        x, (mean, _, _) = place.broken(alphas[above], rows[:, above], rows[:, ~above], wide=False)
+
+        x, (mean,) = place.broken(
+            alphas[above], error[None, above], error[None, ~above], wide=False
+        )
         (self.line_,) = ax.plot(x, mean, ".-", color=blue, linewidth=1.4, markersize=4)
-        self.band_ = None
-        if self.se is not None:
-            x, (_, low, high) = place.broken(
-                alphas[above], rows[:, above], rows[:, ~above], wide=True
-            )
-            self.band_ = ax.fill_between(
-                x, low, high, color=blue, alpha=0.18, linewidth=0, zorder=1
-            )
+
+        def band(se: Array | None, share: float, alpha: float) -> FillBetweenPolyCollection | None:
+            """A share of a standard error to either side."""
+            if se is None:
+                return None
+            rows = np.vstack([error - share * se[order], error + share * se[order]])
+            x, (low, high) = place.broken(alphas[above], rows[:, above], rows[:, ~above], wide=True)
+            return ax.fill_between(x, low, high, color=blue, alpha=alpha, linewidth=0, zorder=1)
+
+        self.band_ = band(self.se, 1.0, 0.18)
+        self.paired_band_ = band(self.paired_se, PAIRED_SHARE, 0.35)
         drawing.log_axis(ax, place)
 
         self.marks_ = {}
-        for key, label, alpha in self._choices():
+        for key, label, alpha in choices:
             at = nearest(alphas, alpha)
             kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
-            style = ":" if key == "1se" else "--"
+            style, marker = _LOOKS[key]
             (at_alpha,) = place.at(np.array([alpha]))
             ax.axvline(at_alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
             (self.marks_[key],) = ax.plot(
@@ -221,7 +258,7 @@ class CVDisplay(Display):
                 color=drawing.GREY,
                 linestyle=style,
                 linewidth=1.0,
-                marker="s" if key == "1se" else "o",
+                marker=marker,
                 markersize=8,
                 markeredgecolor=orange,
                 markeredgewidth=1.6,
@@ -229,16 +266,19 @@ class CVDisplay(Display):
                 zorder=3,
                 label=f"{label}: alpha = {alpha:.3g}{kept}",
             )
-        self.bound_ = None
-        if self.se is not None and self.alpha_min is not None and self.alpha_1se is not None:
+
+        def level(alpha: float | None, se: Array | None) -> Line2D | None:
+            """One standard error above the minimum, from a choice to there."""
+            if alpha is None or se is None or self.alpha_min in (None, alpha):
+                return None
             at = nearest(alphas, self.alpha_min)
-            (self.bound_,) = ax.plot(
-                place.at(np.array([self.alpha_1se, self.alpha_min])),
-                [error[at] + self.se[order][at]] * 2,
-                color=drawing.GREY,
-                linewidth=0.8,
-                zorder=1.5,
-            )
+            ends, height = place.at(np.array([alpha, self.alpha_min])), error[at] + se[order][at]
+            (line,) = ax.plot(ends, [height] * 2, color=drawing.GREY, linewidth=0.8, zorder=1.5)
+            return line
+
+        self.bound_ = level(self.alpha_1se, self.se)
+        # The difference of the minimum to itself has no error.
+        self.least_ = level(self.alpha_paired, self.paired_se)
         if self.marks_:
             drawing.legend(ax)
 
@@ -250,18 +290,17 @@ class CVDisplay(Display):
         return self._finish(ax)
 
     def _choices(self) -> list[tuple[str, str, float]]:
-        """What to mark: key, words for the legend, alpha."""
+        """What to mark: key, words for the legend, alpha. Choices that coincide share a mark."""
+        rules = {"min": self.alpha_min, "paired": self.alpha_paired, "1se": self.alpha_1se}
+        at: dict[float, list[str]] = {}
+        for rule, alpha in rules.items():
+            if alpha is not None:
+                at.setdefault(alpha, []).append(rule)
         choices = []
-        if self.alpha_min is not None and self.alpha_min == self.alpha_1se:
-            choices.append(("min", "minimum and one SE", self.alpha_min))
-        else:
-            if self.alpha_min is not None:
-                choices.append(("min", "minimum", self.alpha_min))
-            if self.alpha_1se is not None:
-                choices.append(("1se", "one SE", self.alpha_1se))
-        if self.alpha is not None and self.alpha not in [alpha for _, _, alpha in choices]:
-            choices.append(("chosen", "chosen", self.alpha))
-        return [
-            (key, f"{words} (chosen)" if alpha == self.alpha and key != "chosen" else words, alpha)
-            for key, words, alpha in choices
-        ]
+        for alpha, keys in at.items():
+            words = " and ".join(_WORDS[key] for key in keys)
+            words += f" ({self.chosen})" if alpha == self.alpha else ""
+            choices.append((keys[0], words, alpha))
+        if self.alpha is not None and self.alpha not in at:
+            choices.append(("chosen", self.chosen, self.alpha))
+        return choices

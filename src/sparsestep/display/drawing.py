@@ -86,7 +86,8 @@ def legend(ax: Axes) -> Legend:
     look: dict[str, Any] = {"loc": "best", "fontsize": "small", "handlelength": 1.5}
     look |= {"framealpha": 0.85, "edgecolor": "none", "handletextpad": 0.6, "borderaxespad": 0.3}
     figure, size = ax.get_figure(root=True), float(ax.xaxis.label.get_fontsize())
-    room = _letters(ax, 0.83 * size) - 6
+    # Less the handles, and what a layout may take from the axes later.
+    room = _letters(ax, 0.83 * size) - 10
     if figure is not None and max(map(len, labels)) > room:
         labels = ["\n".join(wrap(label, max(room, 16))) for label in labels]
         # Past the numbers and the name of the axis.

@@ -56,6 +56,8 @@ class PathDisplay(Display):
         Names of the variables, ``x0``, ``x1``, ... by default.
     alpha : float, optional
         The chosen alpha, marked by a vertical line.
+    chosen : str, default="chosen alpha"
+        What `alpha` is called: of an average of models it is where most of the weight is.
     truth : array_like of shape (n_features,), optional
         True coefficients, if they are known, marked at the right edge and by dotted lines.
     scale : array_like of shape (n_features,), optional
@@ -124,6 +126,7 @@ class PathDisplay(Display):
         coefs: ArrayLike,
         feature_names: Sequence[str] | None = None,
         alpha: float | None = None,
+        chosen: str = "chosen alpha",
         truth: ArrayLike | None = None,
         scale: ArrayLike | None = None,
         by_size: bool = False,
@@ -136,7 +139,7 @@ class PathDisplay(Display):
         self.alpha = None if alpha is None else float(numbers_from("alpha", [alpha])[0])
         self.truth = None if truth is None else finite("truth", truth, (m,))
         self.scale = None if scale is None else numbers_from("scale", scale, size=m)
-        self.by_size, self.steps = by_size, steps
+        self.chosen, self.by_size, self.steps = chosen, by_size, steps
 
     @classmethod
     def from_path(
@@ -144,6 +147,7 @@ class PathDisplay(Display):
         path: Any,
         *,
         alpha: float | None = None,
+        chosen: str = "chosen alpha",
         truth: ArrayLike | None = None,
         scale: ArrayLike | None = None,
         ax: Axes | None = None,
@@ -157,6 +161,8 @@ class PathDisplay(Display):
             What :func:`sparsestep_path` returns, or an estimator's ``path_``.
         alpha : float, optional
             The chosen alpha.
+        chosen : str, default="chosen alpha"
+            What `alpha` is called.
         truth : array_like of shape (n_features,), optional
             True coefficients, if they are known.
         scale : array_like of shape (n_features,), optional
@@ -187,6 +193,7 @@ class PathDisplay(Display):
             coefs=path.coefs,
             feature_names=path.feature_names,
             alpha=alpha,
+            chosen=chosen,
             truth=truth,
             scale=scale,
             by_size=path.by_size,
@@ -254,7 +261,13 @@ class PathDisplay(Display):
         alpha = float(np.ravel(estimator.alpha_)[t])
         scale = estimator._fitted.fingerprint.deviation_x if standardized else None
         display = cls.from_path(
-            path, alpha=alpha, truth=truth, scale=scale, ax=ax, max_labels=max_labels
+            path,
+            alpha=alpha,
+            chosen="alpha of most weight" if hasattr(estimator, "inclusion_") else "chosen alpha",
+            truth=truth,
+            scale=scale,
+            ax=ax,
+            max_labels=max_labels,
         )
         return display._titled(title)
 
@@ -325,7 +338,7 @@ class PathDisplay(Display):
         notes = []
         if self.alpha is not None and chosen is not None:
             count = f"{kept[chosen]} of {len(coefs)} kept"
-            notes.append(f"grey line: chosen alpha, {self.alpha:.3g}, {count}")
+            notes.append(f"grey line: {self.chosen}, {self.alpha:.3g}, {count}")
             at = kept[chosen] if self.by_size else place.at(np.array([self.alpha]))[0]
             self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:

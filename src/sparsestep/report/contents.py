@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sparsestep.inference.notes import FewRows
 from sparsestep.model.document import Model, Target
 from sparsestep.report.explorer import explorer_of
-from sparsestep.report.numbers import count, decimals, number, percent, sized_by
+from sparsestep.report.numbers import count, decimals, fixed, number, percent, sized_by
 from sparsestep.report.pictures import forest_picture
 
 __all__ = ["page_of"]
@@ -21,6 +21,8 @@ Part = dict[str, Any]
 MOST_ROWS = 30
 LONGEST_IN_A_SENTENCE = 32
 MOST_CATEGORIES = 4
+# Below this, what the models with a variable weigh is nothing.
+LEAST_WEIGHT = 0.005
 
 
 def page_of(model: Model[Any], settings: dict[str, Any]) -> Part:
@@ -47,9 +49,7 @@ def page_of(model: Model[Any], settings: dict[str, Any]) -> Part:
             for pair in data.collinear
         ],
         "more_pairs": (data.n_collinear or 0) - len(data.collinear),
-        "unit": "one standard deviation"
-        if model.settings.fit_intercept
-        else "the root mean square",
+        "unit": _unit(model),
         "most_rows": MOST_ROWS,
         "version": model.version,
         "again": _again(model),
@@ -84,7 +84,26 @@ def _facts(model: Model[Any]) -> list[tuple[str, str]]:
     facts.append((what, _choice_in_words(model)))
     with_or_without = "with" if settings.fit_intercept else "without"
     facts.append(("Model", f"linear, {with_or_without} an intercept"))
+    shrunk = [
+        (target.name, _shrinkage_in_words(target.cv.shrinkage))
+        for target in model.targets
+        if target.cv is not None and target.cv.shrinkage is not None
+    ]
+    if len(shrunk) == 1:
+        facts.append(("Shrinkage", shrunk[0][1]))
+    elif shrunk:
+        facts.append(("Shrinkage", "; ".join(f"{name}: {words}" for name, words in shrunk)))
     return facts
+
+
+def _shrinkage_in_words(penalty: float) -> str:
+    """The ridge regression on the variables kept."""
+    if penalty == 0:
+        return "none, as it does not lower the cross-validation error"
+    return (
+        f"ridge regression on the variables kept, with a penalty of {number(penalty, 3)} times the "
+        "sum of squares of each column, chosen by cross-validation"
+    )
 
 
 def _choice_in_words(model: Model[Any]) -> str:
@@ -101,10 +120,21 @@ def _choice_in_words(model: Model[Any]) -> str:
     seed = model.question.seed
     folds = str(choice.scheme)
     folds += "" if seed is None else f" (random folds, seed {seed})"
+    if choice.rule == "average":
+        return (
+            f"all{tried}: their models are averaged, with weights by their errors in {folds}; "
+            "variables are kept whose models have more than half of the weight"
+        )
+    if choice.rule == "paired":
+        return (
+            f"the one{tried} that gives the sparsest model whose error in {folds} exceeds the "
+            "smallest by at most half the standard error of the difference"
+        )
     if choice.rule == "1se":
         return (
             f"the one{tried} that gives the sparsest model within one standard error of the "
-            f"smallest error in {folds}"
+            f"smallest error in {folds}. This standard error is mostly noise that all alphas "
+            "share: with many rows the rule may leave out variables of which there is no doubt"
         )
     return f"the one{tried} with the smallest error in {folds}"
 
@@ -113,7 +143,12 @@ def _choice_in_short(model: Model[Any]) -> str:
     """How alpha was chosen, in a few words."""
     choice = model.question.choice
     if choice.by == "cv":
-        return "smallest error" if choice.rule == "min" else "one-standard-error rule"
+        return {
+            "min": "smallest error",
+            "paired": "sparsest model near the smallest error",
+            "1se": "one-standard-error rule",
+            "average": "of the model of most weight; all are averaged",
+        }[str(choice.rule)]
     if choice.by == "criterion":
         return f"smallest {str(choice.criterion).upper()}"
     return "given" if choice.by == "alpha" else "where the swaps began"
@@ -140,39 +175,91 @@ def _answer(model: Model[Any], t: int) -> Part:
     kept = kept[first]
     coef, error, low, high = (part[first] for part in (coef, error, low, high))
     per = scale[kept]
-    forest = forest_picture(coef * per, low * per, high * per)
     compared, few = _compared_with(model, target), _on_few_rows(model, t)
+    tail = (1 - target.level) / 2
+    ends = [f"{100 * end:g}\N{NO-BREAK SPACE}%" for end in (tail, 1 - tail)]
+    intervals = bool(np.isfinite(error).any())
+    columns = [("coefficient", "")]
+    if intervals:
+        columns += [("std. error", " error"), (ends[0], ""), (ends[1], "")]
+    columns.append((f"effect of {_unit(model)}", " effect"))
+    forest = forest_picture(coef * per, low * per, high * per)
     rows = []
     for i, j in enumerate(kept):
         texts = [number(coef[i]), *[number(None)] * 3]
         if np.isfinite(error[i]):
             texts = sized_by(float(error[i]), coef[i], error[i], low[i], high[i])
-        texts.append(number(coef[i] * per[i], 3))
         rows.append(
             {
                 "name": names[j],
                 "note": "; ".join(filter(None, [compared.get(names[j]), few.get(int(j))])),
-                "cells": texts,
+                "cells": [*texts[: len(columns) - 1], number(coef[i] * per[i], 3)],
+                "weight": None if target.inclusion is None else _weight(target.inclusion[j]),
                 "interval": forest["rows"][i],
             }
         )
-    waiting, gone, never = _not_kept(target, names)
-    tail = (1 - target.level) / 2
     return {
         "name": target.name,
         "called": _called(target),
         "lead": _lead(model, target, total),
         "figures": _figures(model, target, total),
+        "about": _about_coefficients(target),
+        "about_intervals": _about_intervals(target, intervals=intervals),
         "rows": rows,
-        "decimals": [max((decimals(row["cells"][k]) for row in rows), default=0) for k in range(5)],
+        "columns": [
+            (title, extra, max((decimals(row["cells"][k]) for row in rows), default=0))
+            for k, (title, extra) in enumerate(columns)
+        ],
+        "weights": target.inclusion is not None,
+        "intervals": intervals,
         "intercept": number(target.intercept) if model.settings.fit_intercept else None,
         "forest": forest,
-        "ends": [f"{100 * end:g}\N{NO-BREAK SPACE}%" for end in (tail, 1 - tail)],
-        "waiting": waiting,
-        "gone": gone,
-        "never": never,
+        "not_kept": _not_kept(target, names),
+        "n_not_kept": len(names) - len(kept),
         "explorer": None if target.path is None else explorer_of(target, names, scale, total),
     }
+
+
+def _unit(model: Model[Any]) -> str:
+    """What effects are of, in words."""
+    return "one standard deviation" if model.settings.fit_intercept else "the root mean square"
+
+
+def _weight(share: float) -> tuple[str, str]:
+    """The weight of the models with a variable: a text, and the length of a bar."""
+    return fixed(share, 2), f"{100 * share:.1f}%"
+
+
+def _about_coefficients(target: Target) -> str:
+    """What the coefficients are."""
+    penalty = None if target.cv is None else target.cv.shrinkage
+    if target.inclusion is not None:
+        shrunk = ", each by ridge regression on its variables" if penalty else ""
+        return (
+            f"Coefficients are averages over the models of all alphas{shrunk}; a model without the "
+            "variable counts as zero. Its weight is that of the models with it."
+        )
+    if penalty:
+        return "Coefficients are shrunk: they are those of ridge regression on these variables."
+    return "Coefficients are not shrunk: they are those of least squares on these variables."
+
+
+def _about_intervals(target: Target, *, intervals: bool) -> str:
+    """What the intervals mean, or why there are none."""
+    if intervals:
+        return (
+            "The intervals hold for this set of variables as if it had been chosen beforehand. The "
+            "same rows chose the set, so that they are too narrow to test whether a variable "
+            "belongs to it."
+        )
+    why = "these variables depend on each other"
+    if target.inclusion is not None:
+        why = "the coefficients are averages over models"
+    elif target.cv is not None and target.cv.shrinkage:
+        why = "the coefficients are shrunk"
+    elif target.free <= 0:
+        why = "no degrees of freedom are left"
+    return f"There are no standard errors and intervals, as {why}."
 
 
 def _scale(model: Model[Any]) -> Array:
@@ -230,9 +317,12 @@ def _error_of_prediction(model: Model[Any], target: Target, total: float) -> tup
         if choice.rule == "1se":
             return float(np.sqrt(cv.mean[index])), what
         # The smallest error of many is too small, as the same folds chose it.
+        average = choice.rule == "average"
         if cv.of_choice is None:
-            return float(np.sqrt(cv.mean[index])), f"{what}, without the choice of alpha"
-        return float(np.sqrt(cv.of_choice)), f"{what}, with the choice of alpha"
+            lacks = "of the model of most weight" if average else "without the choice of alpha"
+            return float(np.sqrt(cv.mean[index])), f"{what}, {lacks}"
+        chosen = "weights" if average else "alpha"
+        return float(np.sqrt(cv.of_choice)), f"{what}, with the choice of {chosen}"
     if target.r2 is None or target.free <= 0:
         return np.nan, "no degrees of freedom are left"
     rss = (1 - target.r2) * total
@@ -263,13 +353,14 @@ def _lead(model: Model[Any], target: Target, total: float) -> str:
     name = _called(target)
     if k == 0:
         constant = number(target.intercept)
-        none = f"None of the {m:,} candidate variables is kept: at this alpha none explains"
+        none = f"None of the {m:,} candidate variables is kept"
+        why = f"at this alpha none explains enough of {name} to be worth its price"
         if m == 1:
-            none = "The one candidate variable is not kept: at this alpha it does not explain"
-        return (
-            f"{none} enough of {name} to be worth its price. "
-            f"The prediction is {constant} for every row."
-        )
+            none = "The one candidate variable is not kept"
+            why = why.replace("none explains", "it does not explain")
+        if target.inclusion is not None:
+            why = "no variable is in models that have more than half of the weight"
+        return f"{none}: {why}. The prediction is {constant} for every row."
     many = (
         "The one candidate variable is kept" if m == 1 else f"{k:,} of {m:,} candidate variables "
     )
@@ -307,13 +398,10 @@ def _called(target: Target) -> str:
     return name if len(name) <= LONGEST_IN_A_SENTENCE else "the target"
 
 
-def _not_kept(
-    target: Target, names: Sequence[str]
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[str]]:
-    """The variables not kept: those that a smaller alpha keeps, only a larger one, and none.
-
-    The first two lists are sorted by how little alpha must change.
-    """
+def _not_kept(target: Target, names: Sequence[str]) -> list[Part]:
+    """The variables not kept, in groups: what is said of them, and what of each."""
+    if target.inclusion is not None:
+        return _by_weight(target.inclusion, target.kept, names)
     kept, path = set(target.kept), target.path
     below: dict[int, float] = {}
     above: dict[int, float] = {}
@@ -324,14 +412,47 @@ def _not_kept(
                     below.setdefault(j, alpha)
                 else:
                     above[j] = alpha
-    waiting = sorted(below.items(), key=lambda pair: (-pair[1], pair[0]))
-    gone = sorted(above.items(), key=lambda pair: (pair[1], pair[0]))
+    # Sorted by how little alpha must change.
+    waiting = sorted(below, key=lambda j: (-below[j], j))
+    gone = sorted(above.keys() - below.keys(), key=lambda j: (above[j], j))
     never = [j for j in range(len(names)) if j not in kept | below.keys() | above.keys()]
-    return (
-        [(names[j], number(alpha)) for j, alpha in waiting],
-        [(names[j], number(alpha)) for j, alpha in gone if j not in below],
-        [names[j] for j in never],
+    return _groups(
+        (
+            "A smaller penalty lets these in, the first ones soonest, each with the largest alpha "
+            "below the chosen one that keeps it:",
+            [(names[j], number(below[j]), "") for j in waiting],
+        ),
+        (
+            "Only a larger penalty keeps these, in the place of others; each with the smallest "
+            "alpha that does:",
+            [(names[j], number(above[j]), "") for j in gone],
+        ),
+        (
+            "" if path is None else "No model of the path keeps these:",
+            [(names[j], "", "") for j in never],
+        ),
     )
+
+
+def _by_weight(inclusion: Sequence[float], kept: Sequence[int], names: Sequence[str]) -> list[Part]:
+    """The variables that an average does not keep, the largest weight first."""
+    left = sorted(set(range(len(names))) - set(kept), key=lambda j: (-inclusion[j], j))
+    some = [j for j in left if inclusion[j] >= LEAST_WEIGHT]
+    return _groups(
+        (
+            "The models with these have half of the weight or less:",
+            [(names[j], *_weight(inclusion[j])) for j in some],
+        ),
+        (
+            f"The models with these have less than {LEAST_WEIGHT} of the weight:",
+            [(names[j], "", "") for j in left[len(some) :]],
+        ),
+    )
+
+
+def _groups(*groups: tuple[str, list[tuple[str, str, str]]]) -> list[Part]:
+    """Those that have items: each a name, a number, and the length of a bar, if there are such."""
+    return [{"note": note, "rows": rows} for note, rows in groups if rows]
 
 
 # -- how to do it again ----------------------------------------------------------------------

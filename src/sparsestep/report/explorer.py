@@ -19,6 +19,7 @@ from sparsestep.report.pictures import (
     path_picture,
     size_axis,
 )
+from sparsestep.selection.cross_validation import PAIRED_SHARE
 
 __all__ = ["explorer_of"]
 
@@ -49,8 +50,9 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
         bound = None
         if spreads is not None and np.isfinite(spreads[best]):
             bound = float(values[best] + spreads[best])
-        curve = curve_picture(axis, values, spreads, bound)
+        curve = curve_picture(axis, values, spreads, _paired_reach(target), bound)
     stops = _stops(target, models, axis, curve)
+    by_kind = {stop["kind"]: stop for stop in stops}
     rows = [
         _row(picture, names[j], j, models.coefs[j, chosen], effects[j, chosen])
         for j in order
@@ -71,19 +73,22 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
         "spreads": None if spreads is None else _rounded(spreads),
         "heights": None if curve is None else curve["heights"],
         "chosen": chosen,
+        "called": stops[0]["label"],
         "low": picture["scale"].low,
         "high": picture["scale"].high,
         "height": picture["height"],
     }
     return {
         "picture": picture,
-        "description": _described(models, [row["name"] for row in rows]),
+        "description": _described(models, stops[0]["label"], [row["name"] for row in rows]),
         "curve": curve,
         "curve_title": _title(name, curve),
         "curve_description": " ".join(
             f"{stop['label'].capitalize()}: alpha {stop['alpha']}." for stop in stops
         ),
         "stops": stops,
+        # The smallest error, to which the band of the paired choice reaches down.
+        "least": (by_kind["paired"], by_kind["min"]) if "paired" in by_kind else None,
         # Evenly spaced alphas let the slider stand above their axis.
         "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
         "last": len(models.alphas) - 1,
@@ -187,42 +192,56 @@ def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
     return "", None, None
 
 
+def _paired_reach(target: Target) -> Array | None:
+    """What the paired rule gives away: a share of the standard errors of the differences."""
+    if target.cv is None or target.cv.paired_se is None or None in target.cv.paired_se:
+        return None  # of a single split, and in old files
+    return PAIRED_SHARE * np.array(target.cv.paired_se, dtype=np.float64)
+
+
 def _title(name: str, curve: Picture | None) -> str:
     """The heading of the curve."""
     title = "Cross-validation error, mean squared" if name == _CV else f"{name} of each model"
     return f"{title} (logarithmic)" if curve is not None and curve["logarithmic"] else title
 
 
-def _described(models: _Models, kept: Sequence[str]) -> str:
+def _described(models: _Models, chosen: str, kept: Sequence[str]) -> str:
     """The picture of the path in words."""
     most, least = number(float(models.alphas[0])), number(float(models.alphas[-1]))
     names = ", ".join(kept[:20]) + (f" and {len(kept) - 20} more" if len(kept) > 20 else "")
     return (
         f"{len(models.alphas)} values of alpha from {most} to {least}. "
         f"Between {models.n_nonzero.min()} and {models.n_nonzero.max()} variables are kept. "
-        f"At the chosen alpha, {number(float(models.alphas[models.chosen]))}, "
+        f"The {chosen}, at alpha {number(float(models.alphas[models.chosen]))}, keeps "
         f"{len(kept)}{': ' if kept else ''}{names}."
     )
 
 
 def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -> list[Picture]:
-    """Alphas with a name, to which buttons lead: the chosen one, and those of the two rules."""
-    found = [("chosen", "chosen model", models.chosen)]
-    if target.cv is not None:
+    """Alphas with a name, to which buttons lead: the chosen one, and those of the rules."""
+    called = "chosen model" if target.inclusion is None else "model of most weight"
+    found = [("chosen", called, models.chosen)]
+    if (cv := target.cv) is not None:
         alphas = models.alphas.tolist()
-        found.append(("min", "smallest error", alphas.index(target.cv.alpha_min)))
-        if None not in target.cv.se:  # of a single split there is none
-            found.append(("1se", "one standard error", alphas.index(target.cv.alpha_1se)))
+        found.append(("min", "smallest error", alphas.index(cv.alpha_min)))
+        if _paired_reach(target) is not None and cv.alpha_paired is not None:
+            near = "sparsest near the smallest error"
+            found.append(("paired", near, alphas.index(cv.alpha_paired)))
+        if None not in cv.se:  # of a single split there is none
+            found.append(("1se", "one standard error", alphas.index(cv.alpha_1se)))
+    indices = [index for _, _, index in found]
     return [
         {
             "kind": kind,
             "label": label,
             "index": index,
+            # Of stops at the same alpha one button is enough.
+            "button": i == indices.index(index),
             "alpha": number(float(models.alphas[index])),
             "place": axis.percent(index),
             "height": None if curve is None else curve["heights"][index],
         }
-        for kind, label, index in found
+        for i, (kind, label, index) in enumerate(found)
     ]
 
 

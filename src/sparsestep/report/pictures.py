@@ -260,20 +260,29 @@ def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Pict
     ]
 
 
-def curve_picture(axis: Axis, values: Array, errors: Array | None, bound: float | None) -> Picture:
-    """An error or a criterion; `errors` make a band around it, `bound` is a level to mark."""
-    reach = np.zeros_like(values) if errors is None else np.nan_to_num(errors)
+def curve_picture(
+    axis: Axis, values: Array, errors: Array | None, paired: Array | None, bound: float | None
+) -> Picture:
+    """An error or a criterion; `errors` and `paired` make bands around it, `bound` is a level."""
+    bands = [np.zeros_like(values) if e is None else np.nan_to_num(e) for e in (errors, paired)]
+    reach = np.maximum(*bands)
     low, high = values - reach, values + reach
     # On a linear axis, errors that fall by orders of magnitude are flat where the choice is made.
     logarithmic = bool(low.min() > 0 and high.max() > _MANY_TIMES * values.min())
     ends = float(low.min()), float(high.max())
     scale = ValueAxis(*ends, CURVE_HEIGHT, logarithmic=logarithmic)
     x, y = WIDTH * axis.fractions, scale.place(values)
-    around = np.concatenate([scale.place(high), scale.place(low)[::-1]])
+
+    def band(reach: Array) -> str:
+        around = [scale.place(values + reach), scale.place(values - reach)[::-1]]
+        path = svg_path(np.concatenate([x, x[::-1]]), np.concatenate(around))
+        return path + "Z" if reach.any() else ""
+
     return {
         "height": CURVE_HEIGHT,
         "line": svg_path(x, y),
-        "band": svg_path(np.concatenate([x, x[::-1]]), around) + "Z" if reach.any() else "",
+        "band": band(bands[0]),
+        "paired": band(bands[1]),
         "bound": None if bound is None else _trimmed(float(scale.place(bound))),
         "axis": axis,
         "values": scale.marks(5),

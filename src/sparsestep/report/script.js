@@ -144,7 +144,7 @@
       if (data.values) parts.push(data.judge + " " + value(i));
       if (entered.length) parts.push("entered: " + list(entered));
       if (left.length) parts.push("left: " + list(left));
-      if (i === data.chosen) parts.push("the chosen model");
+      if (i === data.chosen) parts.push("the " + data.called);
       live.textContent = parts.join(". ") + ".";
     }
 

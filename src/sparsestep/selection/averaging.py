@@ -18,7 +18,7 @@ from sparsestep.selection.cross_validation import CVErrors
 from sparsestep.solvers.equations import Settings, units
 from sparsestep.solvers.fitting import Fits
 
-__all__ = ["averaged", "errors_of_averages", "model_weights"]
+__all__ = ["LEAST_INCLUSION", "averaged", "errors_of_averages", "model_weights"]
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 _ROUNDING = 1e-14
 # Of the log-likelihood. This and the next were chosen by simulation: docs/choosing_alpha.md.
 _TEMPER = 2.0 / 3.0
-_LEAST_INCLUSION = 0.5
+LEAST_INCLUSION = 0.5
 
 
 def model_weights(errors: CVErrors) -> Array:
@@ -45,7 +45,7 @@ def averaged(
     `moments` are those that the models were fitted to.
     """
     inclusion = np.minimum(weights @ (fits.coefs[0] != 0), 1.0)  # but for rounding
-    coef = np.where(inclusion > _LEAST_INCLUSION, weights @ fits.coefs[0], 0.0)
+    coef = np.where(inclusion > LEAST_INCLUSION, weights @ fits.coefs[0], 0.0)
     *_, mean_x, mean_y = units(moments, settings)
     return coef, float(mean_y[0] - coef @ mean_x), inclusion
 

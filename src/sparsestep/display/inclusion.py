@@ -1,0 +1,170 @@
+"""The picture of an average of models: the weight of those that include each variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparsestep.display.axes import plain
+from sparsestep.display.base import (
+    Display,
+    fitted,
+    names_or_default,
+    numbers_from,
+    one_target,
+    require_matplotlib,
+)
+from sparsestep.selection.averaging import LEAST_INCLUSION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.lines import Line2D
+
+__all__ = ["InclusionDisplay"]
+
+# From bar to bar, in sizes of the letters of their names.
+_APART = 1.5
+# Inches of what is above and below the bars in a figure of our own.
+_AROUND = 1.2
+
+
+class InclusionDisplay(Display):
+    """Weight of the models that include each variable, in an average of models.
+
+    A bar for each variable, the largest first. Variables with more than half of the weight are
+    kept: they are in colour, the others grey.
+
+    Parameters
+    ----------
+    inclusion : array_like of shape (n_features,)
+        The weights, from 0 to 1.
+    feature_names : sequence of str, optional
+        Names of the variables; x0, x1, ... by default.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+    bars_ : BarContainer
+        The bars, the largest first.
+    half_ : Line2D
+        The line that bars of variables kept cross.
+
+    Examples
+    --------
+    >>> from sparsestep import InclusionDisplay
+    >>> display = InclusionDisplay([0.2, 1.0, 0.7], feature_names=["age", "bmi", "bp"]).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['bmi', 'bp', 'age']
+    """
+
+    bars_: BarContainer
+    half_: Line2D
+
+    def __init__(self, inclusion: ArrayLike, *, feature_names: Sequence[str] | None = None) -> None:
+        self.inclusion = numbers_from("inclusion", inclusion)
+        if self.inclusion.max() > 1:
+            raise ValueError(f"inclusion must be weights up to 1; got {self.inclusion.max():g}.")
+        self.feature_names = names_or_default(feature_names, len(self.inclusion))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        target: int | str | None = None,
+        ax: Axes | None = None,
+        most: int = 30,
+    ) -> Self:
+        """Draw the weights of a fitted ``SparseStepCV(rule="average")``.
+
+        Parameters
+        ----------
+        estimator : SparseStepCV
+            A fitted estimator.
+        target : int or str, optional
+            Which target, if there are several: its number, from 0, or its name, which becomes the
+            title.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default, as high as the bars need.
+        most : int, default=30
+            The largest number of bars; given axes have no more than there is room for names.
+
+        Returns
+        -------
+        InclusionDisplay
+            The display, plotted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sparsestep import InclusionDisplay, SparseStepCV
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = SparseStepCV(rule="average").fit(X, y)
+        >>> display = InclusionDisplay.from_estimator(model)
+        >>> int((display.inclusion > 0.5).sum()) == int((model.coef_ != 0).sum())
+        True
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        inclusion = fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
+        path, t, title = one_target(estimator, target)
+        display = cls(np.atleast_2d(inclusion)[t], feature_names=path.feature_names)
+        return display.plot(ax=ax, most=most)._titled(title)
+
+    def plot(self, ax: Axes | None = None, *, most: int = 30) -> Self:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default, as high as the bars need.
+        most : int, default=30
+            The largest number of bars; given axes have no more than there is room for names.
+
+        Returns
+        -------
+        InclusionDisplay
+            This object.
+        """
+        if most < 1:
+            raise ValueError(f"most must be at least 1; got {most}.")
+        own = ax is None
+        ax = self._begin(ax)
+        from sparsestep.display import drawing
+
+        inches = _APART * float(ax.yaxis.label.get_fontsize()) / 72.0
+        if own:
+            height = _AROUND + inches * min(most, len(self.inclusion))
+            ax.figure.set(figheight=height)
+        else:
+            room = ax.get_window_extent().height / ax.figure.dpi
+            most = min(most, max(int(room / inches), 1))
+        order = np.argsort(-self.inclusion, kind="stable")
+        shown, rest = order[:most], order[most:]
+        kept = self.inclusion[shown] > LEAST_INCLUSION
+        self.bars_ = ax.barh(
+            np.arange(len(shown)),
+            self.inclusion[shown],
+            height=0.7,
+            color=np.where(kept, drawing.CYCLE[0][0], drawing.PALE).tolist(),
+        )
+        self.half_ = ax.axvline(LEAST_INCLUSION, color=drawing.GREY, linestyle="--", linewidth=1.0)
+        ax.set_xlim(0.0, 1.0)
+        ax.set_ylim(len(shown) - 0.4, -0.6)
+        ax.set_yticks(np.arange(len(shown)), plain(self.feature_names[j] for j in shown))
+        ax.tick_params(axis="y", length=0.0)
+        for label in ax.get_yticklabels():
+            # A name is data: its dollars and underscores are no formula.
+            label.set(parse_math=False, usetex=False)
+        notes = ["beyond the dashed line: kept"]
+        if len(rest):
+            largest = float(self.inclusion[rest[0]])
+            notes.append(f"not shown: {len(rest)} more, each of at most {largest:.2g}")
+        drawing.xlabel(ax, "weight of the models with the variable", notes)
+        return self._finish(ax)
