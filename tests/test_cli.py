@@ -227,6 +227,23 @@ def test_columns_for_which_most_rows_are_dropped_are_named(tmp_path):
     assert told in unescape((tmp_path / "r.html").read_text())
 
 
+def test_an_average_is_told_with_its_weights(tmp_path):
+    pq.write_table(flats(300).drop(["city"]), tmp_path / "t.parquet")
+    fit = ("fit", "t.parquet", "-t", "price", "--rule", "average", "--shrink", "-m", "m.json")
+    told = json.loads(run(tmp_path, *fit, "--json").stdout)
+    model = load_model(tmp_path / "m.json")
+    weights = dict(zip(model.feature_names_in_, model.inclusion_, strict=True))
+    assert {each["variable"]: each["inclusion"] for each in told["kept"]} == {
+        name: weight for name, weight in weights.items() if weight > 0.5
+    }
+    assert told["shrinkage"] == model.shrinkage_ and told["cv_error"] is None
+    assert told["cv_error_of_choice"] > 0
+    shown = run(tmp_path, *fit, "-r", "r.html").stdout
+    assert "inclusion" in shown and "nan" not in shown
+    paired = run(tmp_path, *fit[:5], "paired", "--json").stdout
+    assert json.loads(paired)["chosen_by"].endswith("paired")
+
+
 def test_a_column_that_becomes_many_is_noted(tmp_path):
     table = flats(300).append_column("street", pa.array([f"street {i % 40}" for i in range(300)]))
     pq.write_table(table, tmp_path / "t.parquet")
@@ -1134,6 +1151,7 @@ REFUSED = [
     ("fit numbers.csv -t price --cv 5 --alpha 3", "--cv and --alpha exclude"),
     ("fit numbers.csv -t price --size 2 --criterion bic", "exclude each other"),
     ("fit numbers.csv -t price --alpha 3 --rule 1se", "--rule is for"),
+    ("fit numbers.csv -t price --size 3 --shrink", "--shrink is for.*--size"),
     ("fit numbers.csv -t price --criterion dic", "dic.* for --criterion. Choose from"),
     ("fit numbers.csv -t price --cv 1", "--cv must be a whole number of at least 2"),
     ("fit bad.csv -t y --cv 50", "has 20 rows, which leave 30 of 50", lines()),

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from designs import WIDE_KINDS, compare_rows, largest_drop, solve, wide_problem
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.estimators.fitted import ManyVariablesWarning
+from sparsestep.errors import ManyVariablesWarning
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.equations import RowEquations, copies_among_rows
 from sparsestep.solvers.polish import RowGram, polish_path

@@ -19,6 +19,7 @@ __all__ = [
     "FarRowsWarning",
     "InputError",
     "LostDigitsWarning",
+    "ManyVariablesWarning",
     "MissingValueError",
     "ModelFileError",
     "ModelSizeError",
@@ -168,6 +169,10 @@ class LostDigitsWarning(UserWarning):
 
     def __str__(self) -> str:
         return lost_digits(self.condition_number, self.digits, self.advice)
+
+
+class ManyVariablesWarning(UserWarning):
+    """More variables are kept, of more columns than rows, than the rows can support."""
 
 
 class FarRowsWarning(UserWarning):

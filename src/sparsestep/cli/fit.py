@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -12,21 +12,22 @@ from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
-from sparsestep.errors import InputError, LostDigitsWarning, ModelSizeError
-from sparsestep.estimators.fitted import (
+from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning, ModelSizeError
+from sparsestep.estimators.choosing import (
     GIVEN_FOLDS,
-    Fitted,
-    ManyVariablesWarning,
     by_alpha,
     by_criterion,
     by_folds,
     by_size,
+    fit_path,
 )
+from sparsestep.estimators.fitted import Fitted
 from sparsestep.estimators.path import Path as ModelPath
-from sparsestep.estimators.path import fit_path
 from sparsestep.estimators.validation import alpha_values, one_alpha, whole_number
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
+from sparsestep.selection.criteria import Criterion
+from sparsestep.selection.cross_validation import Rule
 from sparsestep.solvers.fitting import Settings
 
 __all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
@@ -42,9 +43,9 @@ def fit(
     table: TableOptions = TableOptions(),  # noqa: B008
     cv: Annotated[int | None, Whole] = None,
     alpha: float | None = None,
-    criterion: Literal["aic", "bic", "ebic", "gic"] | None = None,
+    criterion: Criterion | None = None,
     size: Annotated[int | None, Whole] = None,
-    rule: Literal["min", "paired", "1se", "average"] | None = None,
+    rule: Rule | None = None,
     shrink: Annotated[bool, Flag] = False,
     alphas: str = ALPHAS,
     polish: Annotated[bool, Flag] = False,

@@ -13,8 +13,8 @@ from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
+from sparsestep.estimators.choosing import fit_path
 from sparsestep.estimators.path import Path as ModelPath
-from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.collinearity import collinearity
 

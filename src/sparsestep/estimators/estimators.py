@@ -17,17 +17,17 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sparsestep.errors import FarRowsWarning
-from sparsestep.estimators.fitted import (
+from sparsestep.estimators.choosing import (
     GIVEN_FOLDS,
-    Fitted,
-    Splits,
     by_alpha,
     by_criterion,
     by_size,
     by_validation,
+    fit_path,
     without_each,
 )
-from sparsestep.estimators.path import Path, fit_path
+from sparsestep.estimators.fitted import Fitted, Splits
+from sparsestep.estimators.path import Path
 from sparsestep.estimators.validation import (
     KINDS,
     alphas_wanted,
@@ -313,7 +313,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return X
 
     def _adopt(self, moments: Moments) -> None:
-        """Note what `_validated` would have noted of the rows."""
+        """Note what `_table` would have noted of the rows."""
         if not isinstance(moments, Moments):
             raise TypeError(
                 f"fit_moments takes Moments; got {type(moments).__name__}. "

@@ -16,8 +16,7 @@ from sparsestep.selection.criteria import (
     least_criterion,
     supported,
 )
-from sparsestep.selection.grid import fit_every_size, fit_grid
-from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
+from sparsestep.solvers.fitting import Fits, Settings
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, variables
@@ -25,7 +24,7 @@ from sparsestep.words import made_up_names, variables
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
 
-__all__ = ["Path", "PathPoint", "alphas_of", "fit_path"]
+__all__ = ["Path", "PathPoint"]
 
 Array = NDArray[np.float64]
 
@@ -314,19 +313,3 @@ def _nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
     near = [str(s.max()) for s in (sizes[sizes < size],) if len(s)]
     near += [str(s.min()) for s in (sizes[sizes > size],) if len(s)]
     return f"the nearest size{'s are' if len(near) > 1 else ' is'} {' and '.join(near)}"
-
-
-def fit_path(
-    moments: Moments, alphas: int | str | Array, settings: Settings
-) -> tuple[Fits, tuple[int, ...]]:
-    """Fits for a number of alphas, for given ones, or for every size; and the missing sizes."""
-    if isinstance(alphas, str):
-        fits, missing = fit_every_size(moments, settings)
-        return fits, tuple(missing)
-    problem = Problem.of(moments, settings)
-    return fit_alphas([problem], alphas_of(problem, alphas, settings), settings)[0], ()
-
-
-def alphas_of(problem: Problem, alphas: int | Array, settings: Settings) -> Array:
-    """The alphas of an automatic grid, where their number is given, or those given."""
-    return fit_grid(problem, alphas, settings) if isinstance(alphas, int) else alphas

@@ -21,6 +21,8 @@ from msgspec import Meta, Struct, ValidationError, convert
 
 from sparsestep.errors import ModelFileError
 from sparsestep.inference.notes import NOTES, Note
+from sparsestep.selection.criteria import Criterion
+from sparsestep.selection.cross_validation import Rule
 from sparsestep.words import made_up_names
 
 __all__ = [
@@ -38,13 +40,12 @@ __all__ = [
 ]
 
 FORMAT = "sparsestep model"
-# Schema 2 has the rules "paired" and "average", and shrinkage; what is null was not known to 1.
+# It rises when an older version could not read what is written: with a new field, and with a new
+# value of one. Schema 2 has the rules "paired" and "average", and shrinkage: null in files of 1.
 SCHEMA = 2
 
 Document = dict[str, Any]
 Kind = Literal["SparseStep", "SparseStepCV", "SparseStepIC"]
-Criterion = Literal["aic", "bic", "ebic", "gic"]
-Rule = Literal["min", "paired", "1se", "average"]
 # Every number is finite, and every whole number one of 64 bits.
 Number = Annotated[float, Meta(ge=-float_info.max, le=float_info.max)]
 NotNegative = Annotated[float, Meta(ge=0.0, le=float_info.max)]

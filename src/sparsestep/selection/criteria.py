@@ -1,11 +1,14 @@
 """Information criteria, and the choice of a model by them; of equals the first."""
 
+from typing import Literal, get_args
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 __all__ = [
     "CRITERIA",
+    "Criterion",
     "best_fitting",
     "criterion_path",
     "first_least",
@@ -16,7 +19,8 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-CRITERIA = ("aic", "bic", "ebic", "gic")
+Criterion = Literal["aic", "bic", "ebic", "gic"]
+CRITERIA = get_args(Criterion)
 
 
 # Neighbouring alphas often give the same model, and what is computed from it differs by rounding

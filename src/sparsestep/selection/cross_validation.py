@@ -10,6 +10,7 @@ A fold's validation error needs no row: for coefficients b and intercept a the f
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,12 @@ from sparsestep.moments.moments import Moments
 from sparsestep.selection.criteria import first_least
 from sparsestep.solvers.fitting import Fits
 
-__all__ = ["PAIRED_SHARE", "RULES", "CVErrors", "validation_errors"]
+__all__ = ["PAIRED_SHARE", "RULES", "CVErrors", "Rule", "validation_errors"]
 
 Array = NDArray[np.float64]
 
-RULES = ("min", "paired", "1se", "average")
+Rule = Literal["min", "paired", "1se", "average"]
+RULES = get_args(Rule)
 # Of the standard error of the difference to the smallest error, what "paired" gives away. Chosen by
 # simulation: docs/choosing_alpha.md.
 PAIRED_SHARE = 0.5

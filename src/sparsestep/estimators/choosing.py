@@ -1,0 +1,386 @@
+"""Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
+
+Each `by_...` fits the alphas it needs, asks `selection` which model to take, and hands it to
+`_Found`, which adds the last digits, standard errors and notes.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsestep.errors import ManyVariablesWarning, ModelSizeError
+from sparsestep.estimators.fitted import CVResult, Fitted, Splits, TargetModel
+from sparsestep.estimators.path import Path
+from sparsestep.inference.fingerprint import Fingerprint
+from sparsestep.inference.intervals import standard_errors
+from sparsestep.inference.notes import (
+    AtTheEnd,
+    Determined,
+    LostDigits,
+    ManyVariables,
+    Note,
+    beyond_the_end,
+    notes_of,
+)
+from sparsestep.moments.moments import Moments, leave_one_out
+from sparsestep.moments.table import Table
+from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
+from sparsestep.selection.criteria import least_criterion, supported
+from sparsestep.selection.cross_validation import RULES, CVErrors, validation_errors
+from sparsestep.selection.grid import fit_every_size, fit_grid, fit_size
+from sparsestep.selection.shrinkage import shrunk_by_validation
+from sparsestep.solvers.collinearity import collinearity
+from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
+from sparsestep.solvers.refinement import refine
+from sparsestep.solvers.wide import supported_size
+from sparsestep.words import cross_validation, made_up_names, quoted, variables
+
+__all__ = [
+    "GIVEN_FOLDS",
+    "by_alpha",
+    "by_criterion",
+    "by_folds",
+    "by_size",
+    "by_validation",
+    "fit_path",
+    "without_each",
+]
+
+Array = NDArray[np.float64]
+# What made the splits where only the moments of each fold are known.
+GIVEN_FOLDS = "the moments of each fold, given"
+# Residuals whose squares are this share of the target's own are rounding.
+_ROUNDING = 1e-10
+# Coefficients, intercept and alpha.
+Point = tuple[Array, float, float]
+
+
+def by_alpha(
+    moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
+) -> Fitted:
+    """The model of one alpha, given as the only one of an array.
+
+    Here and below the last digits come from the rows of `moments`, if these are given.
+    """
+    fits = fit_alphas([moments], alpha, settings)[0]
+    found = _Found(moments, settings, rows)
+    for t in range(np.size(moments.mean_y)):
+        found.add(t, _point(fits, t, 0), "given")
+    return found.fitted(fits.n_iter)
+
+
+def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
+    """The best-fitting model found with exactly `size` variables."""
+    if size > moments.n_features:
+        raise ModelSizeError(size, f"is more than the {moments.n_features} columns")
+    # After the swaps the model is least squares, as after polishing.
+    found, n_iter = _Found(moments, replace(settings, polish="swap"), rows), 0
+    for t in range(np.size(moments.mean_y)):
+        fits = fit_size(moments.target(t), size, settings)
+        nearest = int(fits.n_nonzero[0, 0])
+        if nearest != size:
+            names = _target_names(moments)
+            of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
+            why = _why(moments.target(t), size, fits, settings)
+            noun = "variable" if size == 1 else "variables"
+            problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
+            raise ModelSizeError(size, problem, nearest)
+        found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
+        n_iter = max(n_iter, fits.n_iter)
+    return found.fitted(n_iter)
+
+
+def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
+    """Why no model has `size` variables, as far as that is known."""
+    factor = settings.penalty_factor
+    always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
+    if always > size:
+        return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
+    found = int(nearest.n_nonzero[0, 0])
+    if found > size:
+        return ""
+    if moments.rss(nearest.coefs[0, 0], nearest.intercepts[0, 0]) <= _ROUNDING * moments.yty:
+        return ", which explain the target fully" if found else ", as the target is constant"
+    if not settings.fit_intercept:
+        return ""  # Moments are about means, which may hide a dimension.
+    length = np.sqrt(np.where(moments.diag > 0, moments.diag, 1.0))
+    X = moments.rows[0] if moments.is_thin else moments.xtx / length[:, np.newaxis]
+    rank = int(np.linalg.matrix_rank(X / length, tol=_ROUNDING))
+    return f", as no more than {rank} columns are independent" if rank < size else ""
+
+
+def by_folds(
+    folds: Sequence[Moments],
+    alphas: int | Array,
+    rule: str,
+    shrink: str | None,
+    settings: Settings,
+    splitter: str | None = None,
+) -> Fitted:
+    """The model that cross-validation over the folds chooses."""
+    whole, train = without_each(folds)
+    splits = Splits(cross_validation(len(folds)), splitter)
+    return by_validation(whole, train, folds, splits, alphas, rule, shrink, settings)
+
+
+def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
+    """The moments of all folds together, and of all but each."""
+    if len(folds) < 2:
+        raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
+    return Moments.merge(folds), leave_one_out(folds)
+
+
+def by_validation(
+    whole: Moments,
+    train: Sequence[Moments],
+    valid: Sequence[Moments],
+    splits: Splits,
+    alphas: int | Array,
+    rule: str,
+    shrink: str | None,
+    settings: Settings,
+    say: Callable[[str], None] = lambda message: None,
+    rows: Table | None = None,
+) -> Fitted:
+    """The model of the alpha that fits to each of `train` do best with on what they left out."""
+    _check_rule(rule, shrink, len(valid))
+    for k, fold in enumerate(valid):
+        if fold.weight_sum <= 0:
+            raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
+    problem = Problem.of(whole, settings)
+    grid = _alphas_of(problem, alphas, settings)
+    for tried in np.atleast_2d(grid):
+        say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
+    all_fits = fit_alphas([problem, *train], grid, settings)
+    found = _Found(whole, settings, rows)
+    for t, errors in enumerate(validation_errors(all_fits[1:], valid, whole.weight_sum)):
+        data = [moments.target(t) for moments in (whole, *train)]
+        tests = [fold.target(t) for fold in valid]
+        fits = [each.target(t) for each in all_fits]
+        rho = None
+        if shrink is not None:
+            rho, fits, errors = shrunk_by_validation(
+                data, fits, tests, errors, fit_intercept=settings.fit_intercept
+            )
+            say(f"shrinkage {rho:.4g}")
+        path = Path.of(data[0], fits[0])
+        if not rho:
+            path, _ = path._refined(rows, t, whole, settings)
+        sizes = path.n_nonzero
+        index = errors.chosen(rule, sizes)
+        point, inclusion = _point(fits[0], 0, index), None
+        of_rule = errors.of_rule(rule, sizes)
+        if rule == "average":
+            refined = replace(fits[0], coefs=path.coefs.T[np.newaxis])
+            weights = model_weights(errors)
+            coef, intercept, inclusion = averaged(weights, refined, data[0], settings)
+            point = coef, intercept, point[2]
+            of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, settings)
+        cv = CVResult(
+            mse=errors.mse,
+            mean=errors.mean,
+            se=errors.se,
+            paired_se=errors.paired_se,
+            alpha_min=float(path.alphas[errors.chosen("min", sizes)]),
+            alpha_paired=float(path.alphas[errors.chosen("paired", sizes)]),
+            alpha_1se=float(path.alphas[errors.chosen("1se", sizes)]),
+            of_choice=float(of_rule.mean[0]),
+            splits=splits,
+            shrinkage=rho,
+        )
+        how = splits.scheme if len(valid) == 1 else f"{splits.scheme}, {rule}"
+        facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
+        if rho is not None:
+            facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
+        found.at_the_end(t, path, index, automatic=isinstance(alphas, int))
+        found.add(t, point, how, facts, path, index, cv=cv, inclusion=inclusion)
+        say(f"alpha {point[2]:.5g} keeps {variables(int(np.count_nonzero(point[0])))}")
+    return found.fitted(all_fits[0].n_iter)
+
+
+def _cv_error(rule: str, errors: CVErrors, index: int, of_rule: CVErrors) -> str:
+    """The error of the model chosen, for the summary."""
+    if len(errors.weights) == 1:
+        return f"{errors.mean[index]:.5g} without the choice of alpha"
+    if rule == "average":
+        return f"{of_rule.mean[0]:.5g} +- {of_rule.se[0]:.4g}"
+    error = f"{errors.mean[index]:.5g} +- {errors.se[index]:.4g}"
+    return error if rule == "1se" else f"{error}; {of_rule.mean[0]:.5g} with the choice of alpha"
+
+
+def _check_rule(rule: str, shrink: str | None, n_splits: int) -> None:
+    """Raise unless there is such a rule, and such a shrinkage."""
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {quoted(RULES, len(RULES))}; got {rule!r}.")
+    if shrink not in (None, "cv"):
+        raise ValueError(f"shrink must be None or 'cv'; got {shrink!r}.")
+    if rule in ("paired", "1se") and n_splits == 1:
+        raise ValueError(
+            f"rule={rule!r} needs at least two splits, as the error on a single one has no "
+            "standard error; use rule='min' or more splits."
+        )
+
+
+def by_criterion(
+    moments: Moments,
+    alphas: int | Array,
+    criterion: str,
+    settings: Settings,
+    rows: Table | None = None,
+) -> Fitted:
+    """The model of the smallest information criterion."""
+    fits, _ = fit_path(moments, alphas, settings)
+    found = _Found(moments, settings, rows)
+    for t in range(np.size(moments.mean_y)):
+        path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
+        values = path.criterion(criterion)
+        among = supported(path.n_nonzero, path.supported_size)
+        index = least_criterion(values, among)
+        name = criterion.upper()
+        facts = {name: f"{values[index]:.1f}"}
+        found.at_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
+        found.add(t, _point(fits, t, index), name, facts, path, index, criterion=values)
+    return found.fitted(fits.n_iter)
+
+
+def _point(fits: Fits, target: int, index: int) -> Point:
+    """Coefficients, intercept and alpha of one fit."""
+    return (
+        fits.coefs[target, index],
+        float(fits.intercepts[target, index]),
+        float(fits.alphas[target, index]),
+    )
+
+
+class _Found:
+    """The models of each target, one after the other, and what there is to note of them."""
+
+    def __init__(self, moments: Moments, settings: Settings, rows: Table | None) -> None:
+        self._moments, self._settings, self._rows = moments, settings, rows
+        self._models: list[TargetModel] = []
+        self._notes: list[Note] = []
+
+    def at_the_end(
+        self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
+    ) -> None:
+        """Note if the choice is at an end of the alphas and may want to go further."""
+        m, n = len(path.coefs), self._moments.n_samples
+        among = np.arange(len(path))
+        if criterion is not None:
+            among = supported(path.n_nonzero, path.supported_size)
+        at = int(np.searchsorted(among, index))
+        beyond = beyond_the_end(path.n_nonzero[among], m, at, n, automatic=automatic)
+        if beyond:
+            ever_more = criterion if beyond == "smaller" and m > n else None
+            self._notes.append(AtTheEnd(target, beyond, ever_more, n))
+
+    def add(
+        self,
+        target: int,
+        point: Point,
+        how: str,
+        facts: dict[str, str] | None = None,
+        path: Path | None = None,
+        index: int | None = None,
+        *,
+        cv: CVResult | None = None,
+        criterion: Array | None = None,
+        inclusion: Array | None = None,
+    ) -> None:
+        """The model of one target, with its standard errors and R2."""
+        settings, rows = self._settings, self._rows
+        coef, intercept, alpha = point
+        one = self._moments.target(target)
+        known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
+        least_squares = inclusion is None and not (cv and cv.shrinkage)
+        if least_squares:
+            error, advice = known.error, "drop some of them, or fit the rows in memory."
+            if rows is not None:
+                coef, intercept, error = refine(rows, target, one, point, known, settings)
+                advice = "drop some of them, or combine them."
+            # Four calls from here to whoever called `fit`.
+            lost = known.warn(error, advice, stacklevel=5)
+            if lost is not None:
+                self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
+        errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
+        if not least_squares:
+            errors[:] = np.nan  # These are of least squares: not of an average, nor of ridge.
+        total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
+        rss = float(one.rss(coef, intercept))
+        r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
+        # As many variables as rows determine any target.
+        kept = np.flatnonzero(coef).tolist()
+        if cv is None and criterion is None:
+            self._note_many(target, kept)
+        if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
+            self._notes.append(Determined(target, kept))
+        self._models.append(
+            TargetModel(
+                *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),
+                criterion,
+                inclusion,
+            )
+        )
+
+    def _note_many(self, target: int, kept: list[int]) -> None:
+        """Warn of a model that has more variables than its rows can support, and note it."""
+        n, m = self._moments.n_samples, self._moments.n_features
+        chosen = int(np.count_nonzero(self._settings.factors(m)[kept]))
+        if self._moments.is_thin and chosen > supported_size(n, m):
+            note = ManyVariables(target, chosen, supported_size(n, m), n)
+            self._notes.append(note)
+            text = note.text(made_up_names(m), _target_names(self._moments))
+            warnings.warn(ManyVariablesWarning(text), stacklevel=6)
+
+    def fitted(self, n_iter: int) -> Fitted:
+        """All models, the fingerprint of their data, and the notes on both."""
+        moments = self._moments
+        kept = [np.flatnonzero(model.coef) for model in self._models]
+        of_any = np.unique(np.concatenate(kept))
+        fingerprint = Fingerprint.of(moments, of_any, self._rows)
+        names = moments.feature_names or ()
+        return Fitted(
+            tuple(self._models),
+            _target_names(moments),
+            fingerprint,
+            n_iter,
+            self._settings.fit_intercept,
+            (*self._notes, *notes_of(fingerprint, kept, names)),
+            _one_hot(moments),
+        )
+
+
+def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
+    """Columns of text behind the features."""
+    if not moments.categories:
+        return {}
+    from sparsestep.sources.one_hot import indicators
+
+    return {
+        name: (list(known), indicators(name, known)) for name, known in moments.categories.items()
+    }
+
+
+def _target_names(moments: Moments) -> tuple[str, ...]:
+    """What the targets are called; made up if that is not known."""
+    count = np.size(moments.mean_y)
+    return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))
+
+
+def fit_path(
+    moments: Moments, alphas: int | str | Array, settings: Settings
+) -> tuple[Fits, tuple[int, ...]]:
+    """Fits for a number of alphas, for given ones, or for every size; and the missing sizes."""
+    if isinstance(alphas, str):
+        fits, missing = fit_every_size(moments, settings)
+        return fits, tuple(missing)
+    problem = Problem.of(moments, settings)
+    return fit_alphas([problem], _alphas_of(problem, alphas, settings), settings)[0], ()
+
+
+def _alphas_of(problem: Problem, alphas: int | Array, settings: Settings) -> Array:
+    """The alphas of an automatic grid, where their number is given, or those given."""
+    return fit_grid(problem, alphas, settings) if isinstance(alphas, int) else alphas
