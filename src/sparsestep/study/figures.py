@@ -54,7 +54,7 @@ def figures_of(analysis: Analysis) -> dict[str, Callable[[], Figure]]:
 
 def rank_plot_name(variant: str) -> str:
     """The file of the rank plot with a variant in SparseStep's place: ``ranks_sparsestep_bic``."""
-    return "ranks_" + variant.lower().replace(" ", "_")
+    return "ranks_" + re.sub(r"\W+", "_", variant.lower())
 
 
 # -- files that are the same on every run ------------------------------------------------------
