@@ -293,26 +293,33 @@ class _Scaled:
         """Upper bounds on the coefficients, in the units of gamma, after the steps at each gamma.
 
         Ridge regressions have less of their penalty, a sum of squares, than least squares. Where
-        these are far larger, they are computed: ``V (w + penalty)^-1 V'q``.
+        least squares is far larger, they are computed: ``b = V (w + penalty)^-1 V'q``.
         """
         # The penalty on column j is alpha / gamma^2 times the square of this.
         scales = np.sqrt(self.factor) / self.root
-        if self.mu > _MILD:
-            longest: Array = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
+        longest = np.full(len(self.q), np.inf)
+        if self.mu > 0:
+            longest = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
+        if self.mu > _MILD or np.any(self.factor == 0):
             return longest[target, np.newaxis]
-        bound = np.full((len(alpha), len(gammas)), np.inf)
-        for t in np.unique(target) if np.all(self.factor > 0) else ():
-            which = target == t
-            along = self.q[t] @ self.V
-            # Where columns are dependent both are rounding; where nearly so, w alone is.
-            rounding = negligible(len(self.w))
-            along[(self.w <= rounding) & (np.abs(along) <= rounding * np.abs(along).max())] = 0.0
-            penalty = alpha[which, np.newaxis] * scales[t].max() ** 2 / gammas**2
-            ladder = 2.0 ** np.arange(-60, 61)
-            ridges = self.V @ (along / (self.w + ladder[:, np.newaxis])).T
-            sizes = np.abs(ridges / self.root[t][:, np.newaxis]).max(axis=0)
+        bound = np.empty((len(alpha), len(gammas)))
+        rounding = negligible(len(self.w))
+        ladder = 2.0 ** np.arange(-60, 61)[:, np.newaxis]
+        for t in np.unique(target):
+            q, which = self.q[t], target == t
+            along = q @ self.V
+            # Along the null space of dependent columns there is nothing but rounding.
+            along[np.abs(along) <= rounding * np.abs(along).max()] = 0.0
+            ridges = along / (self.w + ladder) @ self.V.T
+            sizes = np.abs(ridges / self.root[t]).max(axis=1)
+            # The small eigenvalues of columns of far different lengths are rounding beside the
+            # large ones, and a ridge regression with them does not solve its equations.
+            residual = np.abs(q - ridges @ self.S - ladder / self.metric * ridges).max(axis=1)
+            solved = residual <= 100 * rounding * (1.0 + np.abs(ridges).max(axis=1))
+            sizes[~solved] = longest[t]
             # Not monotone: the largest of the two rungs around each penalty.
-            rung = np.clip(np.searchsorted(ladder, penalty), 1, len(ladder) - 1)
+            penalty = alpha[which, np.newaxis] * scales[t].max() ** 2 / gammas**2
+            rung = np.clip(np.searchsorted(ladder[:, 0], penalty), 1, len(ladder) - 1)
             bound[which] = np.maximum(sizes[rung - 1], sizes[rung])
         # The coefficients that a step starts from are those of the gamma before.
         bound[:, 1:] = np.maximum(bound[:, 1:], bound[:, :-1])
