@@ -63,8 +63,7 @@ cdef enum:  # the state of a problem
 cdef enum:
     PLAIN = 24            # up to so many columns a plain loop factorizes faster than LAPACK
     SMALL = 1000000       # up to so many multiplications OpenBLAS does without copies of the factors
-    DIRECT = 32           # up to so many columns every step is a direct solve
-    MOST_ITERATIONS = 40  # after so many iterations the steps at this gamma are direct solves
+    MOST_ITERATIONS = 80  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
 cdef double SPREAD = 2.0       # eigenvalues so many times as large as the differences of penalties hardly feel them
@@ -268,7 +267,7 @@ cdef void enter(const Gram *G, Problem *k, int g, bint from_ols) noexcept nogil:
     cdef double d
     k.g, k.form = g, -1
     k.from_zero = g > 0 and not from_ols
-    k.direct = G.literal or G.m <= DIRECT
+    k.direct = G.literal
     for j in range(G.m):
         k.b[j] = k.err[j] = 0.0
         if from_ols:
@@ -470,7 +469,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     k.t += 1
     if k.t == G.t_max:
         k.t = 0
-        k.direct = G.literal or G.m <= DIRECT
+        k.direct = G.literal
         if k.g + 1 < G.n_gammas and not k.ending and not G.literal and decided(G, k, w):
             state = settle(G, k, w)
             if state != RUNNING:
@@ -760,7 +759,7 @@ def solve(
     G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
     G.strict, G.loose = 1.0 / (tolerance or 1.0), 1.0 / forgotten
     # Coarser tolerances than the rounding of single precision allow it.
-    G.single = G.mild and tolerance > 10 * DRIFT and m > DIRECT
+    G.single = G.mild and tolerance > 10 * DRIFT
     w.z, w.force, w.tmp, w.support = ones + m, ones + 2 * m, ones + 3 * m, support
     if G.single:
         singles = <float *>malloc(2 * (square + size) * sizeof(float))
