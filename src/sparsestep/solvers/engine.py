@@ -178,7 +178,7 @@ class _Scaled:
     root : ndarray of shape (n_targets, m)
         A coefficient times this is the scaled one, and so is gamma.
     factor : ndarray of shape (m,)
-    metric, w, V : ndarrays of shapes (m,), (m,) and (m, m)
+    metric, w, V, V_t : ndarrays of shapes (m,), (m,), (m, m) and (m, m)
         Empty unless columns are strongly correlated. V'SV = diag(w), smallest first, and
         V'DV = I for the penalties D = diag(1 / metric) of a ridge regression.
     """
@@ -195,6 +195,7 @@ class _Scaled:
     metric: Array
     w: Array
     V: Array
+    V_t: Array
 
     @classmethod
     def of(cls, equations: NormalEquations, used: Index, factor: Array) -> "_Scaled":
@@ -224,7 +225,8 @@ class _Scaled:
             scale /= scale.max()
             w, V = np.linalg.eigh(S / scale / scale[:, np.newaxis])
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
-        return cls(S, P, tau, mu, q, size, ols, length / size, factor, metric, w, V)
+        V_t = np.ascontiguousarray(V.T)
+        return cls(S, P, tau, mu, q, size, ols, length / size, factor, metric, w, V, V_t)
 
     def solve(
         self,
@@ -236,39 +238,14 @@ class _Scaled:
         coefs: Array,
     ) -> tuple[NDArray[np.bool_], int]:
         """Put the coefficients of the problems `todo` into `coefs`; say which are vouched for."""
-        gammas = schedule.gammas()
         with np.errstate(over="ignore", under="ignore"):
             alpha = alphas[todo] / self.size[target[todo], 0] ** 2
         start, from_ols = self._late_start(alpha, target[todo], schedule, care)
         b = np.empty((len(todo), len(self.S)))
         done = np.zeros(len(todo), dtype=np.int32)
-        steps = annealing.solve(
-            self.S,
-            self.P,
-            self.tau,
-            self.mu,
-            self.mu > _MILD,
-            self.V,
-            np.ascontiguousarray(self.V.T),
-            self.w,
-            self.metric,
-            self.q,
-            self.ols,
-            self.root,
-            self.factor,
-            gammas,
-            schedule.gamma_step,
-            schedule.t_max,
-            schedule.epsilon,
-            alpha,
-            target[todo].astype(np.int32),
-            start,
-            from_ols,
-            care.tolerance,
-            care.forgotten,
-            b,
-            done,
-        )
+        problems = (alpha, target[todo].astype(np.int32), start, from_ols)
+        how = (self.mu > _MILD, care.tolerance, care.forgotten)
+        steps = annealing.solve(self, schedule, *problems, *how, b, done)
         vouched = done > 0
         coefs[todo[vouched]] = b[vouched] / self.root[target[todo[vouched]]]
         return vouched, steps
