@@ -91,65 +91,60 @@ cdef double EPS = 2.2e-16
 cdef double ABOVE = 8.0
 
 cdef struct Gram:  # what the problems share
-    int m
-    int n_gammas
-    int t_max
-    const double *S
-    const double *P         # the inverse of S
-    const double *V         # eigenvectors of S in the metric of the penalty, by rows and by columns; NULL if mild
-    const double *V_t
-    const double *w         # their eigenvalues, smallest first
-    const double *metric    # d_j in that metric, over d_j
-    const double *tau
+    int m, n_gammas, t_max
+    double gamma_step, epsilon
     double mu               # lower bound on the smallest eigenvalue of S
-    const double *gamma
-    double gamma_step
-    double epsilon
-    const double *factor    # penalty factors
-    const double *ones      # the diagonal of S ...
-    const double *diagonal  # ... and of P
     double strict           # weight of an error that the loop remembers in full ...
     double loose            # ... and of one that it forgets
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     bint literal            # every step of the loop, by direct solves, whatever the bound says
     bint single             # products in single precision
+    const double *S
+    const double *P         # the inverse of S
+    const double *ones      # the diagonal of S ...
+    const double *diagonal  # ... and of P
+    const double *tau       # what the other columns leave of each: 1 / P_jj
+    const double *V         # eigenvectors of S in the metric of the penalty, by rows and by columns; NULL if mild
+    const double *V_t
+    const double *w         # their eigenvalues, smallest first
+    const double *metric    # d_j in that metric, over d_j
+    const double *gamma
+    const double *factor    # penalty factors
 
 cdef struct Problem:
     double alpha
     const double *q
     const double *ols
     const double *root      # gamma times root_j is gamma in the units of b_j
-    int g                   # position: gamma, step at it, steps so far
-    int t
-    int steps
-    int form
-    int asked               # the product that it waits for, and the vector of it
-    const double *operand
+    int g, t, steps         # position: gamma, step at it, steps so far
     bint from_zero          # the step before this one was left out
     bint ending             # decided; the last gammas show in the answer
+    double *b
+    double *err             # bound on the error of b
+    double carried          # the largest error that the last step carried on
+    # The system of a step, and where conjugate gradients stand.
+    int form
     bint direct             # every step at this gamma is a direct solve
     bint exact              # this one is
     bint spectral           # the preconditioner is spectral in this one
-    int n_low               # so many of the smallest eigenvalues are taken with all penalties,
-    double level            # the others with this one
+    int asked               # the product that it waits for, and the vector of it
+    const double *operand
     int iterations
-    double rz
+    double rz               # r'z
     double weight           # of a correction z; below 1 / weight it is small enough
     double left             # the largest correction left out
-    double drift
-    double carried          # the largest error that the last step carried on
-    double *b
-    double *err
+    double drift            # bound on the error of r
     double *x
     double *r
     double *p
-    double *e
+    double *e               # the diagonal added to the matrix
     double *inverse         # of the diagonal of the system
     const double *scale     # a change of x times this is one of b: 1, or e in the dual
-    int h                   # hard columns and the factor of their block
-    int capacity
+    # The preconditioner: hard columns, or low directions, and the factor of their block.
+    int h, n_low, capacity
     int *hard
     double *L
+    double level            # the penalty that the other directions are taken with
 
 cdef struct Scratch:
     double *z
@@ -267,21 +262,26 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     cdef double largest
     cdef double n_hard[2]
     cdef double *d = k.p
+    cdef bint nearly_all
+    # 1) The penalties, and how small a correction has to be before it is left out.
     k.weight = penalties(m, k.alpha, G.gamma[k.g], G.strict, G.loose, G.mu, G.factor, k.root, G.tau, k.b, d, n_hard)
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
+    # 2) The form with fewer hard columns; a change of form costs a product, so it must pay.
     if k.direct or G.mu <= (TRUST if k.ending else SOME_TRUST):
         form = PRIMAL
     elif form < 0:
         form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
     elif 2 * n_hard[1 - form] < n_hard[form]:
         form = 1 - form
-    k.exact = k.direct or (not G.mild and n_hard[form] > MOST * m)
-    k.spectral = k.exact and not k.direct and nearly_alike(G, k, d)
-    k.exact = k.exact and not k.spectral
+    # 3) The way to solve it: the diagonal, a factor of the hard columns, eigenvectors, or a factor of all columns.
+    nearly_all = not G.mild and n_hard[form] > MOST * m
+    k.spectral = nearly_all and not k.direct and nearly_alike(G, k, d)
+    k.exact = k.direct or (nearly_all and not k.spectral)
     if k.exact or k.spectral:
         form = PRIMAL
+    # 4) The system, and the residual of the last x: in another form it takes a product.
     ask(k, RESIDUAL if form != k.form and not k.exact else NOTHING, k.x)
     k.form = form
     if k.asked == RESIDUAL:
@@ -372,7 +372,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         for j in range(m):
             k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
         k.drift = k.rz = 0.0
-        rz = step(m, 0.0, k.p, Ap, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+        rz = step(m, 0.0, k.b, k.b, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
     elif asked == CURVATURE:
         pAp = curvature(m, k.e, k.p, Ap, Ap) if Ap_s == NULL else curvature_single(m, k.e, k.p, Ap_s, Ap)
         if not pAp > 0.0:
@@ -392,6 +392,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
             memset(k.r, 0, m * sizeof(double))
             k.left = k.drift = 0.0
         else:
+            # z is r over the diagonal so far.
             if k.spectral and asked != CORRECTION:
                 return ask(k, ROTATED, k.r)
             if k.spectral or k.h > 0:
@@ -406,6 +407,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
                 if not start_step(G, k):
                     return DOUBTFUL
                 continue
+            # x solves the system of r; whether r is still the residual of x is another matter.
             if k.drift * k.weight > 1.0:
                 k.iterations += 1
                 return ask(k, RESIDUAL, k.x)
@@ -413,7 +415,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         if state != RUNNING or k.asked == RESIDUAL:
             return state
         # The residual of the new system is known: a step of length 0 turns it into z.
-        rz = step(m, 0.0, k.p, k.p, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+        rz = step(m, 0.0, k.b, k.b, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
         asked = NOTHING
 
 

@@ -13,7 +13,6 @@ earlier start with a stricter tolerance, and at last by the literal loop.
 Problems are scaled: columns of unit length, the largest ``|q_j|`` equal to 1.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -117,16 +116,10 @@ class _Gram:
         self.alphas = equations.alphas
         self.used = np.flatnonzero((equations.diag > 0) & np.isfinite(factor))
         self.coefs = np.zeros((*self.alphas.shape, len(equations.S)))
-        self._scaled: _Scaled | None = None
-        self._unsolved = self.alphas.size
-        self._lock = threading.Lock()
 
     def solve(self, problems: Index, schedule: Schedule) -> int:
         """Solve some of the problems, and return the number of steps."""
-        with self._lock:
-            if self._scaled is None:
-                self._scaled = _Scaled.of(self.equations, self.used, self.factor)
-            scaled = self._scaled
+        scaled = _Scaled.of(self.equations, self.used, self.factor)
         target, at = np.unravel_index(problems, self.alphas.shape)
         alphas = self.alphas[target, at]
         coefs = np.zeros((len(problems), len(self.used)))
@@ -140,10 +133,6 @@ class _Gram:
         # What the compiled loop cannot factorize, and least squares of least norm.
         for i in (*todo, *np.flatnonzero(alphas == 0)):
             self.coefs[target[i], at[i]] = self._literally(target[i], alphas[i], schedule)
-        with self._lock:
-            self._unsolved -= len(problems)
-            if not self._unsolved:
-                self._scaled = None
         return steps
 
     def _literally(self, target: int, alpha: float, schedule: Schedule) -> Array:
