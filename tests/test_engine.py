@@ -387,6 +387,26 @@ def test_a_column_in_far_other_units_ends(unit):
         assert np.isfinite(SparseStep(200 * 2.0**power, standardize=False).fit(X, y).coef_).all()
 
 
+@pytest.mark.parametrize(
+    ("m", "short", "dependent", "seed"),
+    [(40, 1e-11, False, 46), *((6, 1e-6, True, seed) for seed in (2, 5, 28, 50))],
+)
+def test_a_short_column_beside_collinear_ones(m, short, dependent, seed):
+    """The eigenvalues of such Gram matrices are rounding, and the annealing once started late."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, m))
+    X += (1e-3 if dependent else 0.05) * rng.standard_normal((80, m))
+    if dependent:
+        X[:, 1] = X[:, 2] + X[:, 3]
+    X *= 10.0 ** rng.uniform(-1, 1, m)
+    X[:, 0] *= short
+    y = X[:, 0] + short * rng.standard_normal(80)
+    alphas = (y @ y) * np.geomspace(1.0, 1e-3, 13)
+    found = sparsestep_path(X, y, alphas=alphas, standardize=False)
+    literal = sparsestep_path(X, y, alphas=alphas, standardize=False, solver="reference")
+    np.testing.assert_array_equal(found.coefs != 0, literal.coefs != 0)
+
+
 @pytest.mark.parametrize("size", [1e-150, 1e60, 1e140])
 def test_columns_of_extreme_sizes_have_numbers_for_answers(size):
     rng = np.random.default_rng(1)

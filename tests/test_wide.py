@@ -54,6 +54,8 @@ def test_the_answer_is_the_literal_loops_on_the_set(
 )
 @example(5, 7, [0, 8], 1.0, -2.0, 0)
 @example(6, 30, [0, 0], 1e-6, -2.0, 1)
+@example(2, 15, [0, 10], 1e-5, -1.0, 0)
+@example(5, 1, [5, -9], 1.0, -3.0, 0)
 @settings(max_examples=80)
 def test_columns_of_far_different_sizes_and_rows_hardly_different(
     n, extra, powers, apart, share, seed

@@ -1,6 +1,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.solvers.engine import _Scaled
+from sparsestep.solvers.schedule import Schedule
+
 Array = NDArray[np.float64]
 Index = NDArray[np.int32]
 
@@ -17,27 +20,13 @@ def late_start(
     from_ols: Index,
 ) -> None: ...
 def solve(
-    S: Array,
-    P: Array,
-    tau: Array,
-    mu: float,
-    mild: bool,
-    V: Array,
-    V_t: Array,
-    w_V: Array,
-    metric: Array,
-    q: Array,
-    ols: Array,
-    root: Array,
-    factor: Array,
-    gammas: Array,
-    gamma_step: float,
-    t_max: int,
-    epsilon: float,
+    scaled: _Scaled,
+    schedule: Schedule,
     alphas: Array,
     targets: Index,
     starts: Index,
     from_ols: Index,
+    mild: bool,
     tolerance: float,
     forgotten: float,
     B: Array,

@@ -26,6 +26,8 @@ Differences from the textbook:
 DOUBT is given up as doubtful, to be solved again with more care. See `docs/mathematics.md`.
 """
 
+import numpy as np
+
 from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -34,21 +36,19 @@ from scipy.linalg.cython_blas cimport dgemm, dtrsv, sgemm
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 cdef extern from "kernels.h" nogil:
-    double curvature(int, const double *, const double *, double *)
+    double curvature(int, const double *, const double *, const double *, double *)
     double curvature_single(int, const double *, const double *, const float *, double *)
     double step(int, double, const double *, const double *, const double *, const double *, double *, double *,
                 double *, double *)
-    double jacobi(int, const double *, const double *, const double *, double *, double *)
-    double largest(int, const double *, const double *)
-    void direction(int, double, const double *, double *)
+    double product(int, const double *, const double *, const double *, double *)
+    void add(int, double, const double *, double *)
+    void subtract(int, double, const double *, double *)
     double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
                      const double *, double *, double *)
-    void primal_system(int, const double *, const double *, double *, double *, double *)
-    void dual_system(int, const double *, const double *, const double *, double *, double *, double *)
+    double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
     void dual_coefficients(int, const double *, const double *, const double *, double *)
     double carry_error(int, double, double, double, const double *, const double *, const double *,
                        const double *, double *, double *, double *)
-    void subtract(int, double, const double *, double *)
     void narrow(int, const double *, float *)
 
 cdef enum:
@@ -60,11 +60,16 @@ cdef enum:  # the state of a problem
     DONE = 1
     DOUBTFUL = 2
 
+cdef enum:  # the product that a problem waits for
+    NOTHING = 0
+    RESIDUAL = 1          # of the matrix and x, for r
+    CURVATURE = 2         # of the matrix and p, for the next iteration
+    ROTATED = 3           # V'r, for the spectral preconditioner ...
+    CORRECTION = 4        # ... and z = V (its quotients)
+
 cdef enum:
-    PLAIN = 24            # up to so many columns a plain loop factorizes faster than LAPACK
     SMALL = 1000000       # up to so many multiplications OpenBLAS does without copies of the factors
-    DIRECT = 32           # up to so many columns every step is a direct solve
-    MOST_ITERATIONS = 40  # after so many iterations the steps at this gamma are direct solves
+    MOST_ITERATIONS = 80  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
 cdef double SPREAD = 2.0       # eigenvalues so many times as large as the differences of penalties hardly feel them
@@ -86,71 +91,66 @@ cdef double EPS = 2.2e-16
 cdef double ABOVE = 8.0
 
 cdef struct Gram:  # what the problems share
-    int m
-    int n_gammas
-    int t_max
-    const double *S
-    const double *P         # the inverse of S
-    const double *V         # eigenvectors of S in the metric of the penalty, by rows and by columns; NULL if mild
-    const double *V_t
-    const double *w         # their eigenvalues, smallest first
-    const double *metric    # d_j in that metric, over d_j
-    const double *tau
+    int m, n_gammas, t_max
+    double gamma_step, epsilon
     double mu               # lower bound on the smallest eigenvalue of S
-    const double *gamma
-    double gamma_step
-    double epsilon
-    const double *factor    # penalty factors
-    const double *ones
-    const double *zeros
     double strict           # weight of an error that the loop remembers in full ...
     double loose            # ... and of one that it forgets
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     bint literal            # every step of the loop, by direct solves, whatever the bound says
     bint single             # products in single precision
+    const double *S
+    const double *P         # the inverse of S
+    const double *ones      # the diagonal of S ...
+    const double *diagonal  # ... and of P
+    const double *tau       # what the other columns leave of each: 1 / P_jj
+    const double *V         # eigenvectors of S in the metric of the penalty, by rows and by columns; NULL if mild
+    const double *V_t
+    const double *w         # their eigenvalues, smallest first
+    const double *metric    # d_j in that metric, over d_j
+    const double *gamma
+    const double *factor    # penalty factors
 
 cdef struct Problem:
     double alpha
     const double *q
     const double *ols
     const double *root      # gamma times root_j is gamma in the units of b_j
-    int g                   # position: gamma, step at it, steps so far
-    int t
-    int steps
-    int form
-    bint fresh              # r is not known: the next product is with x, not with p
+    int g, t, steps         # position: gamma, step at it, steps so far
     bint from_zero          # the step before this one was left out
     bint ending             # decided; the last gammas show in the answer
+    double *b
+    double *err             # bound on the error of b
+    double carried          # the largest error that the last step carried on
+    # The system of a step, and where conjugate gradients stand.
+    int form
     bint direct             # every step at this gamma is a direct solve
     bint exact              # this one is
     bint spectral           # the preconditioner is spectral in this one
-    int stage               # of the preconditioner: 1 and 2 ask for the products with V' and V
-    int n_low               # so many of the smallest eigenvalues are taken with all penalties,
-    double level            # the others with this one
+    int asked               # the product that it waits for, and the vector of it
+    const double *operand
     int iterations
-    double rz
+    double rz               # r'z
     double weight           # of a correction z; below 1 / weight it is small enough
     double left             # the largest correction left out
-    double drift
-    double carried          # the largest error that the last step carried on
-    double *b
-    double *err
+    double drift            # bound on the error of r
     double *x
     double *r
     double *p
-    double *e
+    double *e               # the diagonal added to the matrix
     double *inverse         # of the diagonal of the system
     const double *scale     # a change of x times this is one of b: 1, or e in the dual
-    int h                   # hard columns and the factor of their block
-    int capacity
+    # The preconditioner: hard columns, or low directions, and the factor of their block.
+    int h, n_low, capacity
     int *hard
     double *L
+    double level            # the penalty that the other directions are taken with
 
 cdef struct Scratch:
     double *z
     double *force
     double *tmp
-    char *support
+    int *support
 
 
 ctypedef fused real:
@@ -173,45 +173,18 @@ cdef void multiply(const real *M, const real *X, real *Y, int m, int n) noexcept
 
 cdef bint cholesky(double *A, int n) noexcept nogil:
     """A <- L with L L' = A, by rows of the lower triangle; False if A is not positive definite."""
-    cdef int i, j, k, info
-    cdef double s, s_i
-    if n > PLAIN:
+    cdef int info = 0
+    if n > 0:
         dpotrf(b"U", &n, A, &n, &info)
-        return info == 0
-    # Column by column, each taken from all that follow at once: its products do not wait for each other.
-    for j in range(n):
-        if not A[j * n + j] > 0.0:
-            return False
-        A[j * n + j] = sqrt(A[j * n + j])
-        s = 1.0 / A[j * n + j]
-        for i in range(j + 1, n):
-            A[i * n + j] *= s
-            s_i = A[i * n + j]
-            for k in range(j + 1, i + 1):
-                A[i * n + k] -= s_i * A[k * n + j]
-    return True
+    return info == 0
 
 
 cdef void substitute(const double *L, int n, double *v) noexcept nogil:
     """v <- (L L')^-1 v."""
-    cdef int i, k, one = 1
-    cdef double s
-    cdef const double *row
-    if n > PLAIN:
+    cdef int one = 1
+    if n > 0:
         dtrsv(b"U", b"T", b"N", &n, <double *>L, &n, v, &one)
         dtrsv(b"U", b"N", b"N", &n, <double *>L, &n, v, &one)
-        return
-    for i in range(n):
-        s = v[i] / L[i * n + i]
-        v[i] = s
-        for k in range(i + 1, n):
-            v[k] -= s * L[k * n + i]
-    for i in range(n - 1, -1, -1):
-        row = L + i * n
-        s = v[i] / row[i]
-        v[i] = s
-        for k in range(i):
-            v[k] -= s * row[k]
 
 
 cdef bint reserve(Problem *k, int n) noexcept nogil:
@@ -226,7 +199,6 @@ cdef bint reserve(Problem *k, int n) noexcept nogil:
 cdef bint factorize(Problem *k, const double *M, const double *shift, int m) noexcept nogil:
     """The Cholesky factor of the columns k.hard of M + diag(shift); False if they are dependent."""
     cdef int i, j, h = k.h
-    cdef double diagonal
     cdef double *L
     cdef const double *row
     if not reserve(k, h):
@@ -236,14 +208,14 @@ cdef bint factorize(Problem *k, const double *M, const double *shift, int m) noe
         L = k.L + <size_t>i * h
         for j in range(i + 1):
             L[j] = row[k.hard[j]]
-        L[i] += shift[k.hard[i]]
+        if shift != NULL:
+            L[i] += shift[k.hard[i]]
     if not cholesky(k.L, h):
         return False
     for i in range(h):
         j = k.hard[i]
-        diagonal = M[<size_t>j * m + j] + shift[j]
         # Nearer to dependent than that, the oracle's own rounding decides.
-        if not k.L[<size_t>i * h + i] ** 2 > 10 * h * EPS * diagonal:
+        if not k.L[<size_t>i * h + i] ** 2 > 10 * h * EPS * (M[<size_t>j * m + j] + (shift[j] if shift != NULL else 0)):
             return False
     return True
 
@@ -268,7 +240,7 @@ cdef void enter(const Gram *G, Problem *k, int g, bint from_ols) noexcept nogil:
     cdef double d
     k.g, k.form = g, -1
     k.from_zero = g > 0 and not from_ols
-    k.direct = G.literal or G.m <= DIRECT
+    k.direct = G.literal
     for j in range(G.m):
         k.b[j] = k.err[j] = 0.0
         if from_ols:
@@ -278,29 +250,41 @@ cdef void enter(const Gram *G, Problem *k, int g, bint from_ols) noexcept nogil:
             k.carried = fmax(k.carried, k.err[j])
 
 
+cdef inline int ask(Problem *k, int what, const double *operand) noexcept nogil:
+    """Wait for a product."""
+    k.asked, k.operand = what, operand
+    return RUNNING
+
+
 cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     """Set up the system of the next step; False if it cannot be factorized."""
     cdef int j, m = G.m, form = k.form
+    cdef double largest
     cdef double n_hard[2]
     cdef double *d = k.p
+    cdef bint nearly_all
+    # 1) The penalties, and how small a correction has to be before it is left out.
     k.weight = penalties(m, k.alpha, G.gamma[k.g], G.strict, G.loose, G.mu, G.factor, k.root, G.tau, k.b, d, n_hard)
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
+    # 2) The form with fewer hard columns; a change of form costs a product, so it must pay.
     if k.direct or G.mu <= (TRUST if k.ending else SOME_TRUST):
         form = PRIMAL
     elif form < 0:
         form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
     elif 2 * n_hard[1 - form] < n_hard[form]:
         form = 1 - form
-    k.exact = k.direct or (not G.mild and n_hard[form] > MOST * m)
-    k.spectral = k.exact and not k.direct and nearly_alike(G, k, d)
-    k.exact = k.exact and not k.spectral
+    # 3) The way to solve it: the diagonal, a factor of the hard columns, eigenvectors, or a factor of all columns.
+    nearly_all = not G.mild and n_hard[form] > MOST * m
+    k.spectral = nearly_all and not k.direct and nearly_alike(G, k, d)
+    k.exact = k.direct or (nearly_all and not k.spectral)
     if k.exact or k.spectral:
         form = PRIMAL
-    k.fresh = form != k.form and not k.exact
+    # 4) The system, and the residual of the last x: in another form it takes a product.
+    ask(k, RESIDUAL if form != k.form and not k.exact else NOTHING, k.x)
     k.form = form
-    if k.fresh:
+    if k.asked == RESIDUAL:
         for j in range(m):
             k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j]
     k.h = 0
@@ -309,13 +293,11 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
             if k.exact or (d[j] < 1.0 if form == PRIMAL else d[j] > G.tau[j]):
                 k.hard[k.h] = j
                 k.h += 1
-    if form == PRIMAL:
-        primal_system(m, d, k.x, k.e, k.r, k.inverse)
-    else:
-        dual_system(m, d, k.x, G.tau, k.e, k.r, k.inverse)
-        # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
-        k.drift += EPS * largest(m, k.x, k.e)
+    largest = new_system(m, form == DUAL, G.ones if form == PRIMAL else G.diagonal, k.x, d, k.e, k.r, k.inverse)
     k.iterations, k.rz, k.scale = 0, 0.0, k.e if form == DUAL else G.ones
+    if form == DUAL:
+        # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
+        k.drift += EPS * largest
     if k.spectral:
         return factorize_low_directions(G, k)
     return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
@@ -361,91 +343,80 @@ cdef void divide_by_eigenvalues(const Gram *G, Problem *k, const double *Vr) noe
         k.inverse[i] /= G.w[i] + k.level
 
 
-cdef double precondition(const Gram *G, Problem *k, double rz, Scratch *w) noexcept nogil:
-    """z = M^-1 r, given z and r'z of the diagonal; and k.left, the largest change of b that z stands for."""
-    cdef int i, j
-    if k.h == 0:
-        return rz
+cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """Put the exact solution of the hard columns, if any, into z; r'z, and the largest change of b into k.left."""
+    cdef int i
     for i in range(k.h):
         w.tmp[i] = k.r[k.hard[i]]
     substitute(k.L, k.h, w.tmp)
     for i in range(k.h):
-        j = k.hard[i]
-        rz += k.r[j] * (w.tmp[i] - w.z[j])
-        w.z[j] = w.tmp[i]
-    k.left = largest(G.m, w.z, k.scale)
-    return rz
+        w.z[k.hard[i]] = w.tmp[i]
+    return product(G.m, k.r, w.z, k.scale, &k.left)
 
 
 cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scratch *w) noexcept nogil:
-    """Go on, given the product of the matrix and k.p (or k.x if fresh), until the next one is needed.
+    """Take the product that the problem waited for, and go on until it needs the next one.
 
+    One call is mostly one iteration of conjugate gradients:
+
+        a = r'z / p'Ap,   x += a p,   r -= a Ap,   z = M^-1 r,   p = z + (new r'z / old r'z) p.
+
+    Once z is small enough, so is the error of x: the step is finished and the next system set up, whose
+    residual follows from r. Nothing but a step in the other form, and rounding, asks for r = right - A x.
     A product in single precision is in `Ap_s`, and `Ap` is where it goes in double.
     """
-    cdef int j, m = G.m, state = RUNNING
-    cdef double pAp, rz = -1.0
+    cdef int j, m = G.m, state, asked = k.asked
+    cdef double pAp, rz = 0.0
     cdef const double *right = k.q if k.form == PRIMAL else k.ols
-    if Ap == NULL:
-        pass
-    elif k.stage == 1:
-        divide_by_eigenvalues(G, k, Ap)
-        k.stage = 2
-        return RUNNING
-    elif k.stage == 2:
-        memcpy(w.z, Ap, m * sizeof(double))
-    elif k.fresh:
+    if asked == RESIDUAL:
         for j in range(m):
             k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
-        k.fresh = False
         k.drift = k.rz = 0.0
-    else:
-        if Ap_s != NULL:
-            pAp = curvature_single(m, k.e, k.p, Ap_s, Ap)
-        else:
-            pAp = curvature(m, k.e, k.p, Ap)
+        rz = step(m, 0.0, k.b, k.b, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+    elif asked == CURVATURE:
+        pAp = curvature(m, k.e, k.p, Ap, Ap) if Ap_s == NULL else curvature_single(m, k.e, k.p, Ap_s, Ap)
         if not pAp > 0.0:
             return DOUBTFUL
         rz = step(m, k.rz / pAp, k.p, Ap, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
         if G.single and not k.ending:
             k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
-    while state == RUNNING:
+    elif asked == ROTATED:
+        divide_by_eigenvalues(G, k, Ap)
+        return ask(k, CORRECTION, k.inverse)
+    elif asked == CORRECTION:
+        memcpy(w.z, Ap, m * sizeof(double))
+    while True:
         if k.exact:
             memcpy(k.x, k.q, m * sizeof(double))
             substitute(k.L, m, k.x)
             memset(k.r, 0, m * sizeof(double))
             k.left = k.drift = 0.0
-        elif k.fresh:
-            return RUNNING
         else:
-            if k.spectral:
-                k.stage = (k.stage + 1) % 3
-                if k.stage == 1:
-                    return RUNNING
-                rz = 0.0
-                for j in range(m):
-                    rz += k.r[j] * w.z[j]
-                k.left = largest(m, w.z, G.ones)
-            else:
-                if rz < 0.0:
-                    rz = jacobi(m, k.inverse, k.scale, k.r, w.z, &k.left)
-                rz = precondition(G, k, rz, w)
+            # z is r over the diagonal so far.
+            if k.spectral and asked != CORRECTION:
+                return ask(k, ROTATED, k.r)
+            if k.spectral or k.h > 0:
+                rz = precondition(G, k, w)
             if not k.left * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
-                    direction(m, rz / k.rz if k.rz > 0.0 else 0.0, w.z, k.p)
+                    add(m, rz / k.rz if k.rz > 0.0 else 0.0, w.z, k.p)
                     k.rz = rz
                     k.iterations += 1
-                    return RUNNING
+                    return ask(k, CURVATURE, k.p)
                 k.direct = True
                 if not start_step(G, k):
                     return DOUBTFUL
-                rz = -1.0
                 continue
+            # x solves the system of r; whether r is still the residual of x is another matter.
             if k.drift * k.weight > 1.0:
-                k.fresh = True
                 k.iterations += 1
-                return RUNNING
-        state, rz = finish_step(G, k, w), -1.0
-    return state
+                return ask(k, RESIDUAL, k.x)
+        state = finish_step(G, k, w)
+        if state != RUNNING or k.asked == RESIDUAL:
+            return state
+        # The residual of the new system is known: a step of length 0 turns it into z.
+        rz = step(m, 0.0, k.b, k.b, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+        asked = NOTHING
 
 
 cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
@@ -470,7 +441,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     k.t += 1
     if k.t == G.t_max:
         k.t = 0
-        k.direct = G.literal or G.m <= DIRECT
+        k.direct = G.literal
         if k.g + 1 < G.n_gammas and not k.ending and not G.literal and decided(G, k, w):
             state = settle(G, k, w)
             if state != RUNNING:
@@ -482,20 +453,22 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     return RUNNING if start_step(G, k) else DOUBTFUL
 
 
+cdef inline double penalty(const Gram *G, const Problem *k, int j, double b, double width) noexcept nogil:
+    """d_j of a coefficient b, where gamma is `width` in its units."""
+    cdef double s = b * b + width * width
+    return k.alpha * G.factor[j] * (width * width / s) / s
+
+
 cdef bint decided(const Gram *G, const Problem *k, Scratch *w) noexcept nogil:
     """Whether each coefficient is above or below its gamma for good, it seems; w.support says which."""
     cdef int j
-    cdef double width, c, a, b, s, d
+    cdef double width, a, b
     for j in range(G.m):
-        width = G.gamma[k.g] * k.root[j]
-        c = width * width
-        a = k.alpha * G.factor[j]
-        b = fabs(k.b[j])
-        s = b * b + c
-        d = a * (c / s) / s
+        width, a, b = G.gamma[k.g] * k.root[j], k.alpha * G.factor[j], fabs(k.b[j])
         # tau_j is what all other columns leave of column j; if that is little, `settle` asks the selected ones.
-        w.support[j] = a == 0.0 or (b > IN_RATIO * width and d < IN_WEIGHT * (G.tau[j] if G.mild else 1.0))
-        if not w.support[j] and not (b < OUT_RATIO * width / G.gamma_step and a > OUT_WEIGHT * c):
+        w.support[j] = a == 0.0 or (b > IN_RATIO * width
+                                    and penalty(G, k, j, b, width) < IN_WEIGHT * (G.tau[j] if G.mild else 1.0))
+        if not w.support[j] and not (b < OUT_RATIO * width / G.gamma_step and a > OUT_WEIGHT * width * width):
             return False
     return True
 
@@ -503,39 +476,39 @@ cdef bint decided(const Gram *G, const Problem *k, Scratch *w) noexcept nogil:
 cdef bint least_squares(const Gram *G, Problem *k, Scratch *w, double *bhat, double *tau) noexcept nogil:
     """Least squares on w.support, the forces X'(y - Xb), and 1 / (S_AA^-1)_jj or a lower bound on it.
 
-    From the columns selected, or from least squares on all columns by the others, whichever are fewer.
+    With S, from the columns selected; or with P, from least squares on all columns by the others: the same
+    equations with bhat and the forces in each other's place. Whichever columns are fewer.
     """
-    cdef int i, j, l, m = G.m, n_selected = 0
+    cdef int i, j, m = G.m, n_selected = 0
     cdef bint dual
-    cdef double s
-    cdef const double *row
     for j in range(m):
         n_selected += w.support[j]
     dual = G.mild and 2 * n_selected > m
+    cdef const double *M = G.P if dual else G.S
+    cdef const double *right = k.ols if dual else k.q
+    cdef double *inside = w.force if dual else bhat
+    cdef double *outside = bhat if dual else w.force
     k.h = 0
     for j in range(m):
         if w.support[j] != dual:
             k.hard[k.h] = j
             k.h += 1
-    if not factorize(k, G.P if dual else G.S, G.zeros, m):
+    if not factorize(k, M, NULL, m):
         return False
     for i in range(k.h):
-        w.tmp[i] = (k.ols if dual else k.q)[k.hard[i]]
+        w.tmp[i] = right[k.hard[i]]
     substitute(k.L, k.h, w.tmp)
-    memset(bhat, 0, m * sizeof(double))
-    memset(w.force, 0, m * sizeof(double))
-    memcpy(bhat if dual else w.force, k.ols if dual else k.q, m * sizeof(double))
+    memset(inside, 0, m * sizeof(double))
+    memcpy(outside, right, m * sizeof(double))
     for i in range(k.h):
-        subtract(m, w.tmp[i], (G.P if dual else G.S) + <size_t>k.hard[i] * m, bhat if dual else w.force)
+        subtract(m, w.tmp[i], M + <size_t>k.hard[i] * m, outside)
     for i in range(k.h):
-        bhat[k.hard[i]] = 0.0 if dual else w.tmp[i]
-        w.force[k.hard[i]] = w.tmp[i] if dual else 0.0
+        inside[k.hard[i]], outside[k.hard[i]] = w.tmp[i], 0.0
     memcpy(tau, G.tau, m * sizeof(double))
-    if G.mild:
-        return True
-    inverse_diagonal(k, w.tmp)
-    for i in range(k.h):
-        tau[k.hard[i]] = 1.0 / w.tmp[i]
+    if not G.mild:
+        inverse_diagonal(k, w.tmp)
+        for i in range(k.h):
+            tau[k.hard[i]] = 1.0 / w.tmp[i]
     return True
 
 
@@ -546,7 +519,7 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     beside it. If the last gamma shows, the problem enters the last gammas from there.
     """
     cdef int i, j, m = G.m, last = G.n_gammas - 1
-    cdef double width, c, a, b, s, d, rate = 0.0, left, nil, smallest = INFINITY
+    cdef double width, c, a, b, rate = 0.0, left, nil, smallest = INFINITY
     cdef bint shows = False
     cdef double *bhat = w.z
     cdef double *tau = k.inverse
@@ -564,12 +537,10 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         nil = G.gamma[last] * k.root[j]
         b = fabs(bhat[j])
         if w.support[j]:
-            s = b * b + c
             if not (b > 0.5 * IN_RATIO * width and fabs(k.b[j] - bhat[j]) <= AGREE * b
-                    and a * (c / s) / s < IN_WEIGHT * tau[j]):
+                    and penalty(G, k, j, b, width) < IN_WEIGHT * tau[j]):
                 return RUNNING
-            s = b * b + nil * nil
-            rate = fmax(rate, a * (nil / s) * (nil / s) / tau[j])
+            rate = fmax(rate, penalty(G, k, j, b, nil) / tau[j])
             shows |= not rate < DIGITS
         else:
             if not fabs(w.force[j]) * width < 0.5 * (c + a):
@@ -622,17 +593,10 @@ cdef int last_step(const Gram *G, Problem *k) noexcept nogil:
 
 
 cdef inline int group(const Gram *G, const Problem *k) noexcept nogil:
-    """Which product a problem asks for: 0 or 1 with S or P, 2 or 3 the same in single precision, 4 or 5 with V."""
-    if k.stage > 0:
-        return 3 + k.stage
-    return k.form + (2 if G.single and not k.fresh and not k.ending else 0)
-
-
-cdef inline const double *asked(const Problem *k) noexcept nogil:
-    """The vector of that product."""
-    if k.stage > 0:
-        return k.r if k.stage == 1 else k.inverse
-    return k.x if k.fresh else k.p
+    """Which product a problem waits for: 0 or 1 with S or P, 2 or 3 the same in single precision, 4 with V', 5 with V."""
+    if k.asked >= ROTATED:
+        return k.asked - ROTATED + 4
+    return k.form + (2 if G.single and k.asked == CURVATURE and not k.ending else 0)
 
 
 def inverse(const double[:, ::1] S, double[:, ::1] P):
@@ -697,27 +661,13 @@ def late_start(
 
 
 def solve(
-    const double[:, ::1] S,
-    const double[:, ::1] P,
-    const double[::1] tau,
-    double mu,
-    bint mild,
-    const double[:, ::1] V,
-    const double[:, ::1] V_t,
-    const double[::1] w_V,
-    const double[::1] metric,
-    const double[:, ::1] q,
-    const double[:, ::1] ols,
-    const double[:, ::1] root,
-    const double[::1] factor,
-    const double[::1] gammas,
-    double gamma_step,
-    int t_max,
-    double epsilon,
+    scaled,
+    schedule,
     const double[::1] alphas,
     const int[::1] targets,
     const int[::1] starts,
     const int[::1] from_ols,
+    bint mild,
     double tolerance,
     double forgotten,
     double[:, ::1] B,
@@ -730,60 +680,60 @@ def solve(
     error of a solve that the loop remembers, relative to |b_j| + gamma, `forgotten` that of any other. A
     tolerance of 0 stands for the literal loop.
     """
+    cdef const double[:, ::1] S = scaled.S, P = scaled.P, V = scaled.V, V_t = scaled.V_t
+    cdef const double[:, ::1] q = scaled.q, ols = scaled.ols, root = scaled.root
+    cdef const double[::1] tau = scaled.tau, w_V = scaled.w, metric = scaled.metric, factor = scaled.factor
+    cdef const double[::1] gammas = schedule.gammas()
     cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, left, which, state, steps = 0
-    cdef int n_group[6]
-    cdef const double *doubles[6]
-    cdef size_t size = <size_t>R * m, square = <size_t>m * m
     cdef Gram G
-    cdef Scratch w
-    cdef Problem *k
-    cdef Problem *problems = <Problem *>calloc(R, sizeof(Problem))
-    cdef double *memory = <double *>calloc(8 * size + 5 * m, sizeof(double))
-    cdef int *indices = <int *>malloc((size + R) * sizeof(int))
-    cdef char *support = <char *>malloc(m)
-    cdef float *singles = NULL
-    cdef double *X = memory + 6 * size
-    cdef double *Y = memory + 7 * size
-    cdef double *ones = memory + 8 * size
-    cdef int *active = indices + size
-    cdef float *S_s
-    cdef float *P_s
-    cdef float *X_s
-    cdef float *Y_s
-    G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], t_max
-    G.S, G.P, G.tau, G.mu = &S[0, 0], &P[0, 0], &tau[0], mu
+    G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
+    G.S, G.P, G.tau, G.mu = &S[0, 0], &P[0, 0], &tau[0], scaled.mu
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
-    G.ones, G.zeros = ones, ones + 4 * m
-    doubles[0], doubles[1], doubles[4], doubles[5] = G.S, G.P, G.V, G.V_t
-    G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], gamma_step, epsilon, &factor[0]
+    G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
     G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
     G.strict, G.loose = 1.0 / (tolerance or 1.0), 1.0 / forgotten
     # Coarser tolerances than the rounding of single precision allow it.
-    G.single = G.mild and tolerance > 10 * DRIFT and m > DIRECT
-    w.z, w.force, w.tmp, w.support = ones + m, ones + 2 * m, ones + 3 * m, support
-    if G.single:
-        singles = <float *>malloc(2 * (square + size) * sizeof(float))
-    if problems == NULL or memory == NULL or indices == NULL or support == NULL or (G.single and singles == NULL):
-        free(problems); free(memory); free(indices); free(support); free(singles)
+    G.single = G.mild and tolerance > 10 * DRIFT
+    # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
+    cdef size_t size = <size_t>R * m, square = <size_t>m * m
+    cdef double[::1] memory = np.zeros(8 * size + 5 * m)
+    cdef float[::1] singles = np.empty(2 * (square + size) if G.single else 1, dtype=np.float32)
+    cdef int[::1] indices = np.empty(size + R + m, dtype=np.int32)
+    cdef double *X = &memory[6 * size]
+    cdef double *Y = X + size
+    cdef double *rest = Y + size
+    cdef float *S_s = &singles[0]
+    cdef float *X_s = S_s + 2 * square
+    cdef float *Y_s = X_s + size
+    cdef int *active = &indices[size]
+    cdef const double *doubles[6]
+    cdef int n_group[6]
+    cdef Scratch w
+    cdef Problem *k
+    cdef Problem *problems = <Problem *>calloc(R, sizeof(Problem))
+    if problems == NULL:
         raise MemoryError(f"{R} problems of {m} columns")
-    S_s, P_s, X_s, Y_s = singles, singles + square, singles + 2 * square, singles + 2 * square + size
+    doubles[0], doubles[1], doubles[4], doubles[5] = G.S, G.P, G.V, G.V_t
+    w.support, w.z, w.force, w.tmp = active + R, rest, rest + m, rest + 2 * m
+    G.ones, G.diagonal = rest + 3 * m, rest + 4 * m
     with nogil:
         for i in range(m):
-            ones[i] = 1.0
-        if G.single:
-            for i in range(m):
-                narrow(m, G.S + <size_t>i * m, S_s + <size_t>i * m)
-                narrow(m, G.P + <size_t>i * m, P_s + <size_t>i * m)
+            rest[3 * m + i], rest[4 * m + i] = 1.0, P[i, i]
+            if G.single:
+                narrow(m, &S[i, 0], S_s + <size_t>i * m)
+                narrow(m, &P[i, 0], S_s + square + <size_t>i * m)
         n = 0
         for i in range(R):
             k = &problems[i]
-            k.alpha, k.b, k.hard = alphas[i], &B[i, 0], indices + <size_t>i * m
+            k.alpha, k.b, k.hard = alphas[i], &B[i, 0], &indices[<size_t>i * m]
             k.q, k.ols, k.root = &q[targets[i], 0], &ols[targets[i], 0], &root[targets[i], 0]
-            k.err = memory + 6 * <size_t>i * m
+            k.err = &memory[6 * <size_t>i * m]
             k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
             enter(&G, k, starts[i], from_ols[i])
-            state = advance(&G, k, NULL, NULL, &w) if start_step(&G, k) else DOUBTFUL
+            state = RUNNING if start_step(&G, k) else DOUBTFUL
+            if state == RUNNING and k.exact:
+                state = advance(&G, k, k.p, NULL, &w)
             done[i] = state == DONE
             if state == RUNNING:
                 active[n] = i
@@ -803,12 +753,12 @@ def solve(
                 k = &problems[active[s]]
                 if group(&G, k) == which:
                     if which in (2, 3):
-                        narrow(m, k.p, X_s + <size_t>i * m)
+                        narrow(m, k.operand, X_s + <size_t>i * m)
                     else:
-                        memcpy(X + <size_t>i * m, asked(k), m * sizeof(double))
+                        memcpy(X + <size_t>i * m, k.operand, m * sizeof(double))
                     i += 1
             if which in (2, 3):
-                multiply[float](S_s if which == 2 else P_s, X_s, Y_s, m, i)
+                multiply[float](S_s if which == 2 else S_s + square, X_s, Y_s, m, i)
             else:
                 multiply[double](doubles[which], X, Y, m, i)
             i = left = 0
@@ -826,5 +776,5 @@ def solve(
         for i in range(R):
             steps = max(steps, problems[i].steps)
             free(problems[i].L)
-        free(problems); free(memory); free(indices); free(support); free(singles)
+        free(problems)
     return steps

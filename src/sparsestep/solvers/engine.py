@@ -13,7 +13,6 @@ earlier start with a stricter tolerance, and at last by the literal loop.
 Problems are scaled: columns of unit length, the largest ``|q_j|`` equal to 1.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -117,16 +116,10 @@ class _Gram:
         self.alphas = equations.alphas
         self.used = np.flatnonzero((equations.diag > 0) & np.isfinite(factor))
         self.coefs = np.zeros((*self.alphas.shape, len(equations.S)))
-        self._scaled: _Scaled | None = None
-        self._unsolved = self.alphas.size
-        self._lock = threading.Lock()
 
     def solve(self, problems: Index, schedule: Schedule) -> int:
         """Solve some of the problems, and return the number of steps."""
-        with self._lock:
-            if self._scaled is None:
-                self._scaled = _Scaled.of(self.equations, self.used, self.factor)
-            scaled = self._scaled
+        scaled = _Scaled.of(self.equations, self.used, self.factor)
         target, at = np.unravel_index(problems, self.alphas.shape)
         alphas = self.alphas[target, at]
         coefs = np.zeros((len(problems), len(self.used)))
@@ -140,10 +133,6 @@ class _Gram:
         # What the compiled loop cannot factorize, and least squares of least norm.
         for i in (*todo, *np.flatnonzero(alphas == 0)):
             self.coefs[target[i], at[i]] = self._literally(target[i], alphas[i], schedule)
-        with self._lock:
-            self._unsolved -= len(problems)
-            if not self._unsolved:
-                self._scaled = None
         return steps
 
     def _literally(self, target: int, alpha: float, schedule: Schedule) -> Array:
@@ -178,7 +167,7 @@ class _Scaled:
     root : ndarray of shape (n_targets, m)
         A coefficient times this is the scaled one, and so is gamma.
     factor : ndarray of shape (m,)
-    metric, w, V : ndarrays of shapes (m,), (m,) and (m, m)
+    metric, w, V, V_t : ndarrays of shapes (m,), (m,), (m, m) and (m, m)
         Empty unless columns are strongly correlated. V'SV = diag(w), smallest first, and
         V'DV = I for the penalties D = diag(1 / metric) of a ridge regression.
     """
@@ -195,6 +184,7 @@ class _Scaled:
     metric: Array
     w: Array
     V: Array
+    V_t: Array
 
     @classmethod
     def of(cls, equations: NormalEquations, used: Index, factor: Array) -> "_Scaled":
@@ -224,7 +214,8 @@ class _Scaled:
             scale /= scale.max()
             w, V = np.linalg.eigh(S / scale / scale[:, np.newaxis])
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
-        return cls(S, P, tau, mu, q, size, ols, length / size, factor, metric, w, V)
+        V_t = np.ascontiguousarray(V.T)
+        return cls(S, P, tau, mu, q, size, ols, length / size, factor, metric, w, V, V_t)
 
     def solve(
         self,
@@ -236,39 +227,14 @@ class _Scaled:
         coefs: Array,
     ) -> tuple[NDArray[np.bool_], int]:
         """Put the coefficients of the problems `todo` into `coefs`; say which are vouched for."""
-        gammas = schedule.gammas()
         with np.errstate(over="ignore", under="ignore"):
             alpha = alphas[todo] / self.size[target[todo], 0] ** 2
         start, from_ols = self._late_start(alpha, target[todo], schedule, care)
         b = np.empty((len(todo), len(self.S)))
         done = np.zeros(len(todo), dtype=np.int32)
-        steps = annealing.solve(
-            self.S,
-            self.P,
-            self.tau,
-            self.mu,
-            self.mu > _MILD,
-            self.V,
-            np.ascontiguousarray(self.V.T),
-            self.w,
-            self.metric,
-            self.q,
-            self.ols,
-            self.root,
-            self.factor,
-            gammas,
-            schedule.gamma_step,
-            schedule.t_max,
-            schedule.epsilon,
-            alpha,
-            target[todo].astype(np.int32),
-            start,
-            from_ols,
-            care.tolerance,
-            care.forgotten,
-            b,
-            done,
-        )
+        problems = (alpha, target[todo].astype(np.int32), start, from_ols)
+        how = (self.mu > _MILD, care.tolerance, care.forgotten)
+        steps = annealing.solve(self, schedule, *problems, *how, b, done)
         vouched = done > 0
         coefs[todo[vouched]] = b[vouched] / self.root[target[todo[vouched]]]
         return vouched, steps
@@ -293,26 +259,33 @@ class _Scaled:
         """Upper bounds on the coefficients, in the units of gamma, after the steps at each gamma.
 
         Ridge regressions have less of their penalty, a sum of squares, than least squares. Where
-        these are far larger, they are computed: ``V (w + penalty)^-1 V'q``.
+        least squares is far larger, they are computed: ``b = V (w + penalty)^-1 V'q``.
         """
         # The penalty on column j is alpha / gamma^2 times the square of this.
         scales = np.sqrt(self.factor) / self.root
-        if self.mu > _MILD:
-            longest: Array = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
+        longest = np.full(len(self.q), np.inf)
+        if self.mu > 0:
+            longest = np.linalg.norm(scales * self.ols, axis=1) / np.sqrt(self.factor.min())
+        if self.mu > _MILD or np.any(self.factor == 0):
             return longest[target, np.newaxis]
-        bound = np.full((len(alpha), len(gammas)), np.inf)
-        for t in np.unique(target) if np.all(self.factor > 0) else ():
-            which = target == t
-            along = self.q[t] @ self.V
-            # Where columns are dependent both are rounding; where nearly so, w alone is.
-            rounding = negligible(len(self.w))
-            along[(self.w <= rounding) & (np.abs(along) <= rounding * np.abs(along).max())] = 0.0
-            penalty = alpha[which, np.newaxis] * scales[t].max() ** 2 / gammas**2
-            ladder = 2.0 ** np.arange(-60, 61)
-            ridges = self.V @ (along / (self.w + ladder[:, np.newaxis])).T
-            sizes = np.abs(ridges / self.root[t][:, np.newaxis]).max(axis=0)
+        bound = np.empty((len(alpha), len(gammas)))
+        rounding = negligible(len(self.w))
+        ladder = 2.0 ** np.arange(-60, 61)[:, np.newaxis]
+        for t in np.unique(target):
+            q, which = self.q[t], target == t
+            along = q @ self.V
+            # Along the null space of dependent columns there is nothing but rounding.
+            along[np.abs(along) <= rounding * np.abs(along).max()] = 0.0
+            ridges = along / (self.w + ladder) @ self.V.T
+            sizes = np.abs(ridges / self.root[t]).max(axis=1)
+            # The small eigenvalues of columns of far different lengths are rounding beside the
+            # large ones, and a ridge regression with them does not solve its equations.
+            residual = np.abs(q - ridges @ self.S - ladder / self.metric * ridges).max(axis=1)
+            solved = residual <= 100 * rounding * (1.0 + np.abs(ridges).max(axis=1))
+            sizes[~solved] = longest[t]
             # Not monotone: the largest of the two rungs around each penalty.
-            rung = np.clip(np.searchsorted(ladder, penalty), 1, len(ladder) - 1)
+            penalty = alpha[which, np.newaxis] * scales[t].max() ** 2 / gammas**2
+            rung = np.clip(np.searchsorted(ladder[:, 0], penalty), 1, len(ladder) - 1)
             bound[which] = np.maximum(sizes[rung - 1], sizes[rung])
         # The coefficients that a step starts from are those of the gamma before.
         bound[:, 1:] = np.maximum(bound[:, 1:], bound[:, :-1])

@@ -7,31 +7,22 @@
 #endif
 #define ABS(a) ((a) < 0 ? -(a) : (a))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 
-/* Ap <- Ap + e p; returns p'Ap. */
-KERNEL double curvature(int m, const double *restrict e, const double *restrict p,
-                        double *restrict Ap) {
-  double pAp = 0.0;
-#pragma omp simd reduction(+ : pAp)
-  for (int j = 0; j < m; j++) {
-    Ap[j] += e[j] * p[j];
-    pAp += p[j] * Ap[j];
+/* Ap <- Mp + e p, given the product of the matrix and p in either precision; returns p'Ap. */
+#define CURVATURE(name, real)                                                                  \
+  KERNEL double name(int m, const double *restrict e, const double *restrict p, const real *Mp, \
+                     double *Ap) {                                                              \
+    double pAp = 0.0;                                                                           \
+    _Pragma("omp simd reduction(+ : pAp)") for (int j = 0; j < m; j++) {                        \
+      Ap[j] = Mp[j] + e[j] * p[j];                                                              \
+      pAp += p[j] * Ap[j];                                                                      \
+    }                                                                                           \
+    return pAp;                                                                                 \
   }
-  return pAp;
-}
-
-/* The same from a product in single precision. */
-KERNEL double curvature_single(int m, const double *restrict e, const double *restrict p,
-                               const float *restrict Sp, double *restrict Ap) {
-  double pAp = 0.0;
-#pragma omp simd reduction(+ : pAp)
-  for (int j = 0; j < m; j++) {
-    Ap[j] = Sp[j] + e[j] * p[j];
-    pAp += p[j] * Ap[j];
-  }
-  return pAp;
-}
+CURVATURE(curvature, double)
+CURVATURE(curvature_single, float)
 
 /* x <- x + a p, r <- r - a Ap, z <- r / diag; returns r'z, and in `most` the largest |scale_j z_j|. */
 KERNEL double step(int m, double a, const double *restrict p, const double *restrict Ap,
@@ -51,36 +42,30 @@ KERNEL double step(int m, double a, const double *restrict p, const double *rest
   return rz;
 }
 
-/* The same without a step. */
-KERNEL double jacobi(int m, const double *restrict inverse, const double *restrict scale,
-                     const double *restrict r, double *restrict z, double *most) {
+/* r'z, and in `most` the largest |scale_j z_j|. */
+KERNEL double product(int m, const double *restrict r, const double *restrict z,
+                      const double *restrict scale, double *most) {
   double rz = 0.0, largest = 0.0;
 #pragma omp simd reduction(+ : rz) reduction(max : largest)
   for (int j = 0; j < m; j++) {
-    double zj = inverse[j] * r[j], size = ABS(scale[j] * zj);
-    z[j] = zj;
-    rz += r[j] * zj;
+    double size = ABS(scale[j] * z[j]);
+    rz += r[j] * z[j];
     largest = MAX(size, largest);
   }
   *most = largest;
   return rz;
 }
 
-/* The largest |scale_j z_j|. */
-KERNEL double largest(int m, const double *restrict z, const double *restrict scale) {
-  double most = 0.0;
-#pragma omp simd reduction(max : most)
-  for (int j = 0; j < m; j++) {
-    double a = ABS(scale[j] * z[j]);
-    most = MAX(a, most);
-  }
-  return most;
+/* y <- x + a y. */
+KERNEL void add(int m, double a, const double *restrict x, double *restrict y) {
+#pragma omp simd
+  for (int j = 0; j < m; j++) y[j] = x[j] + a * y[j];
 }
 
-/* p <- z + beta p. */
-KERNEL void direction(int m, double beta, const double *restrict z, double *restrict p) {
+/* y <- y - a x. */
+KERNEL void subtract(int m, double a, const double *restrict x, double *restrict y) {
 #pragma omp simd
-  for (int j = 0; j < m; j++) p[j] = z[j] + beta * p[j];
+  for (int j = 0; j < m; j++) y[j] -= a * x[j];
 }
 
 /* The penalties d_j = alpha_j gamma_j^2 / (b_j^2 + gamma_j^2)^2, never quite zero. Returns the
@@ -93,8 +78,7 @@ KERNEL double penalties(int m, double alpha, double gamma, double strict, double
 #pragma omp simd reduction(max : most) reduction(+ : primal, dual)
   for (int j = 0; j < m; j++) {
     double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
-    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = 8.0 * dj / mu;
-    memory = memory > 1.0 ? 1.0 : memory;
+    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = MIN(8.0 * dj / mu, 1.0);
     double weight = (memory * memory * strict + loose) / (ABS(b[j]) + width);
     most = MAX(weight, most);
     primal += dj < 1.0 ? 1.0 : 0.0;
@@ -106,27 +90,25 @@ KERNEL double penalties(int m, double alpha, double gamma, double strict, double
   return most;
 }
 
-/* The system of new penalties: its diagonal e, d or 1/d, the residual of x, the preconditioner. */
-KERNEL void primal_system(int m, const double *restrict d, const double *restrict x,
-                          double *restrict e, double *restrict r, double *restrict inverse) {
+/* The system of the new penalties: d becomes e, in the dual 1/d; the residual of x; and the inverse of
+   the diagonal of the whole matrix. Returns the largest |e_j x_j|. */
+KERNEL double new_system(int m, int dual, const double *restrict diagonal, const double *restrict x,
+                         double *restrict d, double *restrict e, double *restrict r,
+                         double *restrict inverse) {
+  double most = 0.0;
+  if (dual) {
 #pragma omp simd
+    for (int j = 0; j < m; j++) d[j] = 1.0 / d[j];
+  }
+#pragma omp simd reduction(max : most)
   for (int j = 0; j < m; j++) {
+    double size = ABS(d[j] * x[j]);
     r[j] += (e[j] - d[j]) * x[j];
     e[j] = d[j];
-    inverse[j] = 1.0 / (1.0 + d[j]);
+    inverse[j] = 1.0 / (diagonal[j] + d[j]);
+    most = MAX(size, most);
   }
-}
-
-KERNEL void dual_system(int m, const double *restrict d, const double *restrict x,
-                        const double *restrict tau, double *restrict e, double *restrict r,
-                        double *restrict inverse) {
-#pragma omp simd
-  for (int j = 0; j < m; j++) {
-    double new_e = 1.0 / d[j];
-    r[j] += (e[j] - new_e) * x[j];
-    e[j] = new_e;
-    inverse[j] = tau[j] * d[j] / (tau[j] + d[j]);
-  }
+  return most;
 }
 
 /* The coefficients of the dual iterate: b = e x + r, which is also b_ols - P x. */
@@ -158,12 +140,6 @@ KERNEL double carry_error(int m, double alpha, double gamma, double left,
   }
   *carried = largest;
   return most;
-}
-
-/* y <- y - a x. */
-KERNEL void subtract(int m, double a, const double *restrict x, double *restrict y) {
-#pragma omp simd
-  for (int j = 0; j < m; j++) y[j] -= a * x[j];
 }
 
 /* To single precision. */

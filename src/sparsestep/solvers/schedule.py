@@ -56,16 +56,17 @@ class Schedule:
         if self.epsilon < 0:
             raise ValueError(f"epsilon must not be negative; got {self.epsilon!r}.")
 
+    @cache  # noqa: B019 - a schedule is a few numbers, and there are few of them
     def gammas(self) -> Array:
         """The gammas of the loop, largest first, by the repeated division that the loop does."""
-        gammas = []
-        gamma = self.gamma_0
-        while gamma > self.gamma_stop:
-            gammas.append(gamma)
-            gamma /= self.gamma_step
-        return np.array(gammas)
+        gammas = [self.gamma_0]
+        while gammas[-1] / self.gamma_step > self.gamma_stop:
+            gammas.append(gammas[-1] / self.gamma_step)
+        found = np.array(gammas)
+        found.flags.writeable = False
+        return found
 
-    @cache  # noqa: B019 - a schedule is a few numbers, and there are few of them
+    @cache  # noqa: B019
     def price(self) -> float:
         """What a variable costs, over alpha: it stays if it lowers rss by more, in the loop.
 

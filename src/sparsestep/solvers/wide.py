@@ -6,7 +6,8 @@ among all of them, and the annealing then keeps some by chance. So the loop runs
 1. Forward selection adds the column that lowers the residual sum of squares most, as long as that
    is by more than a share of the price of a variable (`Schedule.price`). These columns are the
    working set of an alpha.
-2. The engine follows the loop on the Gram matrix of the set.
+2. The engine follows the loop on the Gram matrix of the set; or, if its columns are nearly
+   collinear, the literal loop runs on its rows.
 3. Every other column is checked against the residual r of the solution. It would enter if
    ``(x_j'r)^2 / ||x_j||^2`` exceeds the price, and exceeds it for each column that the loop itself
    has just refused. Columns that would enter join the set, and 2 follows again.
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import NormalEquations, RowEquations
-from sparsestep.solvers.reference_rows import ridge_rows, sparsestep_reference_rows
+from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
@@ -38,9 +39,9 @@ _SHARE = 0.75
 _JOIN = 10
 # Columns of unit length of which the selected ones leave less than this are spanned by them.
 _COLLINEAR = 1e-10
-# Below this eigenvalue, of columns of unit length, their Gram matrix has lost many digits, and the
-# loop takes one more step from the rows.
-_NEAR_SINGULAR = 1e-6
+# Below this eigenvalue, of columns of unit length, their Gram matrix has lost more digits than the
+# answer may: the loop runs on the rows.
+_NEAR_SINGULAR = 1e-7
 # Sums of squares below this share of the target's own are rounding.
 _ROUNDING = 1e-14
 # Columns whose gains differ by no more than this share are equal, and the first is taken.
@@ -156,16 +157,17 @@ class WorkingSets:
         if not len(which):
             return
         A, factor, schedule = self.A[:, which], self.factor[which], self.schedule
+        unit = A / self.length[which]
+        if np.linalg.eigvalsh(unit.T @ unit)[0] < _NEAR_SINGULAR:
+            for i in some:
+                coefs[i, which] = sparsestep_reference_rows(
+                    A, self.y, alphas[i], penalty_factor=factor, **vars(schedule)
+                )
+            self.steps = max(self.steps, len(schedule.gammas()) * schedule.t_max)
+            return
         equations = NormalEquations(A.T @ A, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
         found, steps = solve_all([equations], schedule, factor)
         self.steps = max(self.steps, steps)
-        unit = A / self.length[which]
-        if len(which) <= len(A) and np.linalg.eigvalsh(unit.T @ unit)[0] < _NEAR_SINGULAR:
-            gamma = schedule.gammas()[-1]
-            for b, alpha in zip(found[0][0], alphas[some], strict=True):
-                d = alpha * factor * (gamma / (b * b + gamma * gamma)) ** 2
-                b[:] = ridge_rows(A, d, self.y)
-                b[(np.abs(b) < schedule.epsilon) & (factor > 0)] = 0.0
         coefs[some[:, np.newaxis], which] = found[0][0]
 
     def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> list[Index]:
