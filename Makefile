@@ -10,7 +10,7 @@ COMPILED := setup.py src/sparsestep/solvers/annealing.pyx src/sparsestep/solvers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs wheel bench bench-rivals bench-check exactness fuzz oldest clean
+.PHONY: help demo test lint types docs wheel bench bench-rivals bench-tables bench-check exactness fuzz oldest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,11 @@ bench-rivals: .venv/.installed-bench ## other libraries on the same problems: ta
 	PYTHONPATH=benchmarks $(BIN)/python -m rivals.run $(ARGS)
 	PYTHONPATH=benchmarks $(BIN)/python -m rivals.table
 	PYTHONPATH=benchmarks $(BIN)/python -m rivals.plot
+
+bench-tables: .venv/.installed-bench ## ways of choosing alpha on real tables: tables and picture in docs
+	PYTHONPATH=benchmarks $(BIN)/python -m real_tables.run $(ARGS)
+	PYTHONPATH=benchmarks $(BIN)/python -m real_tables.page
+	PYTHONPATH=benchmarks $(BIN)/python -m real_tables.plot
 
 bench-check: .venv/.installed-dev ## what got slower than the base of the branch, or than BASE=revision
 	PYTHONPATH=benchmarks $(BIN)/python -m check.run $(if $(BASE),--base $(BASE)) $(ARGS)

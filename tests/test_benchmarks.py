@@ -2,14 +2,19 @@
 
 import json
 import sys
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import real_tables.page  # noqa: E402
+import real_tables.run  # noqa: E402
 from check.compare import Comparison, confirmed  # noqa: E402
+from real_tables.data import expanded, load  # noqa: E402
 from rivals.config import PROBLEMS  # noqa: E402
 from rivals.libraries import LIBRARIES  # noqa: E402
 from rivals.run import RESULTS, save  # noqa: E402
@@ -114,3 +119,47 @@ def test_the_page_shows_the_results_that_are_kept():
         assert put_into(page, section(kept)) == page
     else:
         assert page.split(BEGIN)[1].split(END)[0].strip() == ""
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    """Of some methods on two splits of a small table."""
+    return real_tables.run.compare(["diabetes"], ["min", "bic", "lasso", "ols"], splits=2)
+
+
+def test_real_tables_measure_every_method_on_the_same_splits(comparison):
+    assert comparison["tables"] == {"diabetes": {"rows": 442, "columns": 64}}
+    runs = {run["method"]: run for run in comparison["runs"]}
+    assert list(runs) == ["min", "bic", "lasso", "ols"]
+    assert runs["ols"]["kept"] == [64, 64] and runs["ols"]["stability"] is None
+    X, y = load("diabetes")
+    for split in range(2):
+        order = np.random.default_rng([split, 442]).permutation(442)
+        train, test = order[:290], order[290:]
+        A = np.column_stack([np.ones(442), expanded(X, train, "pairs")])
+        residual = y[test] - A[test] @ np.linalg.lstsq(A[train], y[train])[0]
+        of_mean = np.mean((y[test] - y[train].mean()) ** 2)
+        assert runs["ols"]["errors"][split] == pytest.approx(np.mean(residual**2) / of_mean, 1e-4)
+        assert runs["min"]["errors"][split] < runs["ols"]["errors"][split]
+        assert 0 < runs["min"]["kept"][split] < 64
+
+
+def test_real_tables_page_compares_with_the_default(comparison):
+    measures = real_tables.page.Comparison(comparison)
+    found = dict(zip(measures.methods, measures.average(), strict=True))
+    runs = {run["method"]: run for run in comparison["runs"]}
+    ratios = np.divide(runs["ols"]["errors"], runs["min"]["errors"])
+    assert found["min"] == 1
+    assert found["ols"] == pytest.approx(np.sqrt(np.prod(ratios)))
+    less, more, _, _ = measures.against_default("ols")
+    assert (less, more) == (0, 1)
+
+
+def test_stability_of_sets_of_one_size_is_kunchevas_index():
+    rng = np.random.default_rng(0)
+    kept = np.array([rng.permutation(12) < 4 for _ in range(5)])
+    by_chance = 4**2 / 12
+    pairs = [(np.sum(a & b) - by_chance) / (4 - by_chance) for a, b in combinations(kept, 2)]
+    assert real_tables.run.stability(kept) == pytest.approx(np.mean(pairs))
+    assert real_tables.run.stability(np.tile(kept[0], (3, 1))) == 1
+    assert real_tables.run.stability(np.ones((3, 12), dtype=bool)) is None

@@ -88,7 +88,7 @@ def lasso_celer(X, y):
 
 
 def mcp_skglm(X, y):
-    return _over_folds(_skglm_path, X, y)
+    return _over_folds(skglm_path, X, y)
 
 
 def subset_abess(X, y):
@@ -264,9 +264,10 @@ def _celer_path(X, y, alphas):
     return coefs, mean_y - mean_x @ coefs, converged
 
 
-def _skglm_path(X, y, alphas):
+def skglm_path(X, y, alphas, gamma=3.0):
+    """Coefficients and intercepts of MC+ for each alpha, and whether all converged."""
     from skglm import MCPRegression
 
-    model = MCPRegression()
+    model = MCPRegression(gamma=gamma)
     _, coefs, violations, _ = model.path(np.asfortranarray(X), y, alphas)
     return coefs[:-1], coefs[-1], bool(np.all(violations <= model.tol))

@@ -170,11 +170,11 @@ def section(results):
     return "\n".join(lines)
 
 
-def put_into(page, text):
+def put_into(page, text, begin=BEGIN, end=END):
     """A page with the text between the marks."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def main():
