@@ -68,6 +68,25 @@ METHODS = {
         "`SparseStepCV()`, the smallest cross-validation error",
         ours=True,
     ),
+    "average_shrunk": Method(
+        "SparseStepCV, average, shrunk",
+        lambda: SparseStepCV(rule="average", shrink="cv", n_jobs=1),
+        '`SparseStepCV(rule="average", shrink="cv")`, with ridge on the columns kept',
+        ours=True,
+    ),
+    "average": Method(
+        "SparseStepCV, average",
+        lambda: SparseStepCV(rule="average", n_jobs=1),
+        '`SparseStepCV(rule="average")`, the weighted average of all models',
+        ours=True,
+    ),
+    "paired": Method(
+        "SparseStepCV, paired",
+        lambda: SparseStepCV(rule="paired", n_jobs=1),
+        '`SparseStepCV(rule="paired")`, the sparsest within half the standard error of the '
+        "difference",
+        ours=True,
+    ),
     "1se": Method(
         "SparseStepCV, 1se",
         lambda: SparseStepCV(rule="1se", n_jobs=1),
