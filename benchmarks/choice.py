@@ -45,6 +45,11 @@ def paired(share, model, n):
     return model.path_.coefs[:, fewest[np.argmin(model.cv_mean_[fewest])]]
 
 
+def one_standard_error(model, n):
+    """The classic rule."""
+    return model.path_.coefs[:, np.argmax(model.alphas_ == model.alpha_1se_)]
+
+
 def average(exponent, threshold, model, n):
     """The average with weights ``error ** (-n / exponent)``."""
     weights = (model.cv_mean_ / model.cv_mean_.min()) ** (-n / exponent)
@@ -55,7 +60,8 @@ def average(exponent, threshold, model, n):
 
 # A name, whether the models are shrunk, and the choice.
 CHOICES = (
-    [("min", False, partial(paired, 0.0)), ("min, shrunk", True, partial(paired, 0.0))]
+    [("1se", False, one_standard_error)]
+    + [("min", False, partial(paired, 0.0)), ("min, shrunk", True, partial(paired, 0.0))]
     + [(f"paired, {s:g} standard errors", False, partial(paired, s)) for s in (0.25, 0.5, 1.0)]
     + [(f"average, n / {e:g}", False, partial(average, e, 0.5)) for e in (2.0, 3.0, 4.0)]
     + [

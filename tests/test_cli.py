@@ -1406,9 +1406,9 @@ def test_a_signal_leaves_nothing_behind(large, arguments, number):
 def test_what_nobody_expected_is_one_sentence_too(data, tmp_path):
     """A fault in the program itself: a module that is broken."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import sparsestep.estimators.fitted as fitted\n"
+        "import sparsestep.estimators.choosing as choosing\n"
         "def broken(*arguments): raise KeyError('inner')\n"
-        "fitted.by_folds = broken\n"
+        "choosing.by_folds = broken\n"
     )
     env = {"PYTHONPATH": str(tmp_path)}
     done = run_process(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)
