@@ -23,12 +23,12 @@ Criterion = Literal["aic", "bic", "ebic", "gic"]
 CRITERIA = get_args(Criterion)
 
 
-# Neighbouring alphas often give the same model, and what is computed from it differs by rounding
-# only. Of these the first is taken, so that the choice does not hang on the last digit.
-
-
 def first_least(values: Array, among: Index, slack: float) -> int:
-    """The first place `among` some whose value is the least there, but for `slack`."""
+    """The first place `among` some whose value is the least there, but for `slack`.
+
+    Neighbouring alphas often give the same model, and what is computed from it differs by rounding
+    only. Of these the first is taken, so that the choice does not hang on the last digit.
+    """
     some = values[among]
     return int(among[np.argmax(some <= some.min() + slack)])
 

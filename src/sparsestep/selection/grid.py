@@ -158,7 +158,7 @@ def every_size(
 
 
 def fit_grid(problem: Problem, n_alphas: int, settings: Settings) -> Array:
-    """An automatic grid for each target, (n_targets, n_alphas); see `grid.alpha_grid`."""
+    """An automatic grid for each target, (n_targets, n_alphas), as `alpha_grid` spaces it."""
     scale = _Scale.of(problem, settings)
     penalized = settings.factors(problem.moments.n_features) > 0
     # The few models that show where the grid ends are not those that anybody waits for.
