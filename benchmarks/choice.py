@@ -36,7 +36,7 @@ SCALES = {
 REPLICATES = {"tuning": (5, 6), "confirmation": (0, 1)}
 
 
-def paired(share, model, n):
+def paired(share, model, n, whole):
     """The sparsest model within a share of the standard error of the difference."""
     best = int(np.argmin(model.cv_mean_))
     near = model.cv_mean_ <= model.cv_mean_[best] + share * model.cv_paired_se_
@@ -45,17 +45,23 @@ def paired(share, model, n):
     return model.path_.coefs[:, fewest[np.argmin(model.cv_mean_[fewest])]]
 
 
-def one_standard_error(model, n):
+def one_standard_error(model, n, whole):
     """The classic rule."""
     return model.path_.coefs[:, np.argmax(model.alphas_ == model.alpha_1se_)]
 
 
-def average(exponent, threshold, model, n):
+def average(exponent, threshold, model, n, whole):
     """The average with weights ``error ** (-n / exponent)``."""
     weights = (model.cv_mean_ / model.cv_mean_.min()) ** (-n / exponent)
     weights /= weights.sum()
-    inclusion = weights @ (model.path_.coefs.T != 0)
-    return np.where(inclusion > threshold, model.path_.coefs @ weights, 0.0)
+    kept = weights @ (model.path_.coefs.T != 0) > threshold
+    mean = model.path_.coefs @ weights
+    coef = np.where(kept, mean, 0.0)
+    # Those that are kept take over what they can of the others.
+    ridge = np.diag(getattr(model, "shrinkage_", 0.0) * whole.diag[kept])
+    rest = whole.xtx[np.ix_(kept, ~kept)] @ mean[~kept]
+    coef[kept] += np.linalg.solve(whole.xtx[np.ix_(kept, kept)] + ridge, rest)
+    return coef
 
 
 # A name, whether the models are shrunk, and the choice.
@@ -92,7 +98,7 @@ def one(scale, setting):
     whole = sum(data.folds[1:], start=data.folds[0])
     ranks, over_ols = [], []
     for _, shrunk, choice in CHOICES:
-        coef = choice(models[shrunk], scale.n_train)
+        coef = choice(models[shrunk], scale.n_train, whole)
         ours = measures(data, coef, whole.mean_y - whole.mean_x @ coef)
         ranks.append([fractional_ranks([m])[0] for m in np.array([*others, ours]).T])
         over_ols.append(ours[0] / others[0][0])

@@ -103,7 +103,7 @@ METHODS = {
         "lasso",
         lambda: LassoLarsCV(cv=FOLDS, max_iter=1000),
         "scikit-learn's `LassoLarsCV`, the exact path; `LassoCV` agrees with it, but on meats it "
-        "stops short of convergence and has four times the error",
+        "stops short of convergence and has three times the error",
     ),
     "mcp": Method(
         "MC+",
@@ -113,7 +113,7 @@ METHODS = {
     "abess": Method(
         "abess",
         Abess,
-        "best subset, `LinearRegression(cv=10)`, every size within its bound; its answer "
+        "best subset, `LinearRegression(cv=10)`, every size within its own bound; what it finds "
         "depends on the units of the target, which it gets as they are",
     ),
     "ridge": Method(

@@ -1,6 +1,6 @@
-"""The results as tables, written into docs/real_data.md between two marks.
+"""The results as tables, written into docs/real_data.md between marks.
 
-python -m real_tables.page [--results FILE] [--page FILE | --print]
+python -m real_tables.page [--results FILE] [--page FILE]
 """
 
 import argparse
@@ -18,7 +18,6 @@ from real_tables.methods import METHODS
 from real_tables.run import RESULTS
 
 PAGE = ROOT / "docs" / "real_data.md"
-BEGIN, END = "<!-- real tables: begin -->", "<!-- real tables: end -->"
 DEFAULT = "min"  # what the others are compared with
 INFINITE = float("inf")
 # Noise: what the best method leaves of the variance. Rows: to train on, for each column.
@@ -154,70 +153,79 @@ def sources(comparison):
     return lines
 
 
-def section(results):
-    """What the page shows of the results."""
+def averages(results):
+    """The methods, where they were measured, and their averages over all tables."""
     comparison = Comparison(results)
     day, machine = date.fromisoformat(results["date"]), results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     columns = np.mean([size["columns"] for size in comparison.sizes.values()])
-    return "\n".join(
-        [
-            f"Measured on {day.day} {day:%B %Y} by `make bench-tables` (commit "
-            f"{results['commit']}) on {machine['processor']}, {machine['system']}, Python "
-            f"{machine['python']}: {versions}.",
-            "",
-            f"### Over all {len(comparison.tables)} tables",
-            "",
-            *overall(comparison),
-            "",
-            "- *error*: mean squared error on the held-out rows over that of `SparseStepCV()`, "
-            f"geometric mean over {comparison.splits} splits and all tables.",
-            "- *rank*: average rank by this error, 1 is best; *first*: tables with rank 1.",
-            "- *less / more error*: on how many tables, compared with `SparseStepCV()`; in "
-            "parentheses by more than two standard errors, corrected for splits that share rows "
-            "(Nadeau and Bengio, 2003).",
-            f"- *kept*: columns, of {columns:.0f} on average.",
-            "- *stability*: Nogueira's index (Nogueira, Sechidis and Brown, 2018) of the sets kept "
-            "in the splits: 1 if they are all the same, 0 if they agree no more than random sets "
-            "of their sizes, so that sizes do not matter, as they do for overlaps such as "
-            "Jaccard's.",
-            "- *time*: processor time of a whole fit, choice included, in one thread; medians.",
-            "",
-            "![Held-out error against columns kept, and the error on each table]"
-            "(benchmarks/real_tables.svg)",
-            "",
-            "### By noise, and by rows",
-            "",
-            "The same error. *Noise* is what the best method leaves of the variance of held-out "
-            "targets: little is less than 0.25, much 0.6 and more. *Rows / columns* counts rows to "
-            "train on. In parentheses the number of tables.",
-            "",
-            *by_group(comparison),
-            "",
-            "### On each table",
-            "",
-            "Error on the held-out rows over that of predicting the mean, and columns kept.",
-            "",
-            *by_table(comparison),
-            "",
-            "### What the tables are",
-            "",
-            *sources(comparison),
-        ]
-    )
+    return [
+        *(f"- *{METHODS[name].label}*: {METHODS[name].what}." for name in comparison.methods),
+        "",
+        f"Measured on {day.day} {day:%B %Y} by `make bench-tables` (commit {results['commit']}) on "
+        f"{machine['processor']}, {machine['system']}, Python {machine['python']}: {versions}.",
+        "",
+        *overall(comparison),
+        "",
+        "- *error*: mean squared error on the held-out rows over that of `SparseStepCV()`, "
+        f"geometric mean over {comparison.splits} splits and {len(comparison.tables)} tables.",
+        "- *rank*: average rank by this error, 1 is best; *first*: tables with rank 1.",
+        "- *less / more error*: on how many tables, compared with `SparseStepCV()`; in "
+        "parentheses by more than two standard errors, corrected for splits that share rows "
+        "(Nadeau and Bengio, 2003).",
+        f"- *kept*: columns, of {columns:.0f} on average.",
+        "- *stability*: Nogueira's index (Nogueira, Sechidis and Brown, 2018) of the sets kept "
+        "in the splits: 1 if they are all the same, 0 if they agree no more than random sets "
+        "of their sizes. So it does not favour large sets or small ones, as overlaps do.",
+        "- *time*: processor time of a whole fit, choice included, in one thread; medians.",
+        "",
+        "![Held-out error against columns kept, and the error on each table]"
+        "(benchmarks/real_tables.svg)",
+    ]
+
+
+def details(results):
+    """The error by groups of tables and on each table, and what the tables are."""
+    comparison = Comparison(results)
+    return [
+        "## By noise, and by rows",
+        "",
+        "The error as above. *Noise* is what the best method leaves of the variance of held-out "
+        "targets: little is less than 0.25, much 0.6 and more. *Rows / columns* counts rows to "
+        "train on. In parentheses the number of tables.",
+        "",
+        *by_group(comparison),
+        "",
+        "## On each table",
+        "",
+        "Error on the held-out rows over that of predicting the mean, and columns kept.",
+        "",
+        *by_table(comparison),
+        "",
+        "## The tables",
+        "",
+        *sources(comparison),
+    ]
+
+
+BLOCKS = {"averages": averages, "details": details}
+
+
+def filled(page, results):
+    """The page with the results between its marks."""
+    for name, block in BLOCKS.items():
+        marks = (f"<!-- {name}: {which} -->" for which in ("begin", "end"))
+        page = put_into(page, "\n".join(block(results)), *marks)
+    return page
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--print", action="store_true", help="print instead of writing the page")
     options = parser.parse_args()
-    text = section(json.loads(options.results.read_text(encoding="utf-8")))
-    if options.print:
-        print(text)
-        return
-    changed = put_into(options.page.read_text(encoding="utf-8"), text, BEGIN, END)
+    results = json.loads(options.results.read_text(encoding="utf-8"))
+    changed = filled(options.page.read_text(encoding="utf-8"), results)
     temporary = options.page.with_suffix(".tmp")
     temporary.write_text(changed, encoding="utf-8")
     temporary.replace(options.page)

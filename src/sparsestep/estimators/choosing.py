@@ -176,9 +176,9 @@ def by_validation(
         if rule == "average":
             refined = replace(fits[0], coefs=path.coefs.T[np.newaxis])
             weights = model_weights(errors)
-            coef, intercept, inclusion = averaged(weights, refined, data[0], settings)
+            coef, intercept, inclusion = averaged(weights, refined, data[0], rho or 0.0, settings)
             point = coef, intercept, point[2]
-            of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, settings)
+            of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, rho or 0.0, settings)
         cv = CVResult(
             mse=errors.mse,
             mean=errors.mean,

@@ -487,9 +487,10 @@ class SparseStepCV(_SparseStepBase):
         "min" takes the smallest cross-validation error; "paired" the sparsest model whose error
         exceeds it by no more than half the standard error of this difference. "average" is the
         average of all models, weighted by ``error ** (-n / 3)``; it keeps the variables whose
-        models have more than half of the weight. "1se" is the sparsest model within one standard
-        error of the smallest error, most of which is noise that all alphas share: with many rows
-        it leaves out variables of which there is no doubt. "paired" and "1se" take two splits.
+        models have more than half of the weight, which take over what they can of the others.
+        "1se" is the sparsest model within one standard error of the smallest error, most of which
+        is noise that all alphas share: with many rows it leaves out variables of which there is no
+        doubt. "paired" and "1se" take two splits.
     shrink : {None, "cv"}, default=None
         "cv" shrinks the coefficients of the variables kept, by ridge regression whose penalty is
         chosen by cross-validation too: for prediction, above all of noisy targets.

@@ -5,22 +5,24 @@ cross-validation error as ``error ** (-n / 2)``. (Geisser and Eddy 1979 compare 
 predictive likelihoods.) The weight of a model is ``error ** (-n / 3)``: two thirds of the
 exponent, as the likelihood trusts the smallest of many errors too much. A variable is kept if the
 models that include it have more than half of the weight (the median probability model of Barbieri
-and Berger 2004).
+and Berger 2004); those that are kept take over what they can of the others.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors
-from sparsestep.solvers.equations import Settings, units
+from sparsestep.solvers.equations import Settings, gram_of, units
 from sparsestep.solvers.fitting import Fits
 
 __all__ = ["LEAST_INCLUSION", "averaged", "errors_of_averages", "model_weights"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 # Errors below this share of the largest are rounding, and count as one size.
 _ROUNDING = 1e-14
@@ -38,16 +40,43 @@ def model_weights(errors: CVErrors) -> Array:
 
 
 def averaged(
-    weights: Array, fits: Fits, moments: Moments, settings: Settings
+    weights: Array, fits: Fits, moments: Moments, rho: float, settings: Settings
 ) -> tuple[Array, float, Array]:
     """Coefficients and intercept of the average of one target, and the weight of each variable.
 
-    `moments` are those that the models were fitted to.
+    `moments` are those that the models were fitted to, `rho` the penalty that shrank them.
     """
     inclusion = np.minimum(weights @ (fits.coefs[0] != 0), 1.0)  # but for rounding
-    coef = np.where(inclusion > LEAST_INCLUSION, weights @ fits.coefs[0], 0.0)
+    mean = weights @ fits.coefs[0]
+    kept = np.flatnonzero((inclusion > LEAST_INCLUSION) & (mean != 0))
+    left_out = np.flatnonzero((inclusion <= LEAST_INCLUSION) & (mean != 0))
+    coef = np.zeros_like(mean)
+    coef[kept] = mean[kept] + _instead(kept, left_out, mean, moments, rho, settings)
     *_, mean_x, mean_y = units(moments, settings)
     return coef, float(mean_y[0] - coef @ mean_x), inclusion
+
+
+def _instead(
+    kept: Index, left_out: Index, mean: Array, moments: Moments, rho: float, settings: Settings
+) -> Array:
+    """What the variables kept take over of those left out: the nearest to their predictions.
+
+    Collinear variables with large coefficients cancel each other, so that none can just be left
+    out.
+    """
+    if not len(kept) or not len(left_out):
+        return np.zeros(len(kept))
+    both = np.concatenate([kept, left_out])
+    S = gram_of(moments, both, fit_intercept=settings.fit_intercept)
+    length, k = np.sqrt(np.diag(S)), len(kept)
+    S = S / length / length[:, np.newaxis]
+    share = S[:k, k:] @ (mean[left_out] * length[k:])
+    S = S[:k, :k]
+    np.fill_diagonal(S, 1.0 + rho)
+    solution, failed = lapack.dposv(S, share)[1:]
+    if failed:  # dependent columns
+        solution = np.linalg.lstsq(S, share)[0]
+    return np.asarray(solution / length[:k])
 
 
 def errors_of_averages(
@@ -55,12 +84,13 @@ def errors_of_averages(
     fits: Sequence[Fits],
     train: Sequence[Moments],
     valid: Sequence[Moments],
+    rho: float,
     settings: Settings,
 ) -> CVErrors:
     """The errors of averaging: of each fold with the weights that the others give."""
     mse = np.full((1, len(valid)), np.nan)
     for k in range(len(valid) if len(valid) > 1 else 0):
         weights = model_weights(errors.without(k))
-        coef, intercept, _ = averaged(weights, fits[k], train[k], settings)
+        coef, intercept, _ = averaged(weights, fits[k], train[k], rho, settings)
         mse[0, k] = valid[k].rss(coef, intercept) / valid[k].weight_sum
     return CVErrors(mse, errors.weights, errors.total)

@@ -24,6 +24,7 @@ __all__ = [
     "RowEquations",
     "Settings",
     "copies_among_rows",
+    "gram_of",
     "independent_columns",
     "later_copies",
     "negligible",
@@ -108,6 +109,15 @@ class RowEquations:
     def q(self) -> Array:
         """``A'y`` of each target, (n_targets, m)."""
         return self.y @ self.A
+
+
+def gram_of(moments: Moments, columns: NDArray[np.intp], *, fit_intercept: bool) -> Array:
+    """Sums of products of some columns about their means, without an intercept about zero."""
+    S = moments.gram_block(columns)
+    if fit_intercept:
+        return S
+    mean = moments.mean_x[columns]
+    return S + moments.weight_sum * np.multiply.outer(mean, mean)
 
 
 def negligible(m: int) -> float:
