@@ -27,7 +27,7 @@ class Table:
     target: str
     columns: str  # a key of COLUMNS
     log: bool = False  # whether the target is the logarithm of the column
-    # Identifiers, forms of the target, and sums, squares, products and quotients of others.
+    # Identifiers, forms of the target, ready-made squares and products, what others determine.
     leave_out: tuple[str, ...] = ()
     text: tuple[str, ...] = ()  # numbers that are codes
 

@@ -169,7 +169,7 @@ def averages(results):
         "",
         "- *error*: mean squared error on the held-out rows over that of `SparseStepCV()`, "
         f"geometric mean over {comparison.splits} splits and {len(comparison.tables)} tables.",
-        "- *rank*: average rank by this error, 1 is best; *first*: tables with rank 1.",
+        "- *rank*: average rank by this error, 1 is best; *first*: tables on which it is 1.",
         "- *less / more error*: on how many tables, compared with `SparseStepCV()`; in "
         "parentheses by more than two standard errors, corrected for splits that share rows "
         "(Nadeau and Bengio, 2003).",
