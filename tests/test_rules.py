@@ -296,6 +296,13 @@ def test_the_summary_says_why_there_are_no_standard_errors():
     assert np.isnan(shrunk.standard_error).all() and not shrunk.condition
 
 
+def test_what_a_rule_left_does_not_outlive_a_fit_by_another():
+    X, y = table(60, 6, noise=6.0)
+    model = SparseStepCV(rule="average", shrink="cv").fit(X, y)
+    model.set_params(rule="min", shrink=None).fit(X, y)
+    assert not hasattr(model, "inclusion_") and not hasattr(model, "shrinkage_")
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -262,9 +262,12 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     # -- shared steps ------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """What was fitted before is not the model of the columns that are noted now."""
-        if hasattr(self, "_fitted"):
-            del self._fitted
+        """What was fitted before is not the model of the columns that are noted now.
+
+        Attributes that only some rules set would outlive a fit by another.
+        """
+        for name in ("_fitted", "inclusion_", "shrinkage_"):
+            self.__dict__.pop(name, None)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """X, y and weights checked, and the names of the columns noted."""

@@ -237,7 +237,8 @@ def _about_coefficients(target: Target) -> str:
         shrunk = ", each by ridge regression on its variables" if penalty else ""
         return (
             f"Coefficients are averages over the models of all alphas{shrunk}; a model without the "
-            "variable counts as zero. Its weight is that of the models with it."
+            "variable counts as zero, and the variables kept take over what they can of the "
+            "others. The weight of a variable is that of the models with it."
         )
     if penalty:
         return "Coefficients are shrunk: they are those of ridge regression on these variables."
