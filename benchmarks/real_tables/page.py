@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from rivals.run import ROOT
-from rivals.table import put_into, seconds_text
+from rivals.table import put_into, rewrite, seconds_text
 from scipy.stats import rankdata
 
 from real_tables.data import COLUMNS, TABLES
@@ -225,10 +225,7 @@ def main():
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
     results = json.loads(options.results.read_text(encoding="utf-8"))
-    changed = filled(options.page.read_text(encoding="utf-8"), results)
-    temporary = options.page.with_suffix(".tmp")
-    temporary.write_text(changed, encoding="utf-8")
-    temporary.replace(options.page)
+    rewrite(options.page, lambda page: filled(page, results))
 
 
 if __name__ == "__main__":

@@ -3,16 +3,12 @@
 python -m real_tables.plot [--results FILE] [--output FILE]
 """
 
-import argparse
-import json
-from pathlib import Path
-
 import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from rivals.plot import GREY, OURS, RIVAL
+from rivals.plot import GREY, OURS, RIVAL, command
 from rivals.run import ROOT
 
 from real_tables.methods import METHODS
@@ -106,16 +102,5 @@ def each_table(ax, comparison, styles):
     ax.set_title("Each table, little noise above", fontsize=9.5, fontweight="bold")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--output", type=Path, default=PICTURE)
-    options = parser.parse_args()
-    # Without a salt and a fixed date the file would differ from run to run.
-    matplotlib.rcParams["svg.hashsalt"] = "sparsestep"
-    figure = draw(json.loads(options.results.read_text(encoding="utf-8")))
-    figure.savefig(options.output, metadata={"Date": None}, dpi=110)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, draw, RESULTS, PICTURE)

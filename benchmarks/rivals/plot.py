@@ -92,10 +92,11 @@ def point(ax, place, name, runs, measure, limit):
         ax.text(0.03, place, empty, color=GREY, **how)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--output", type=Path, default=PICTURE)
+def command(about, draw, results, picture):
+    """The command that draws the figure of some results."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=results)
+    parser.add_argument("--output", type=Path, default=picture)
     options = parser.parse_args()
     # Without a salt and a fixed date the file would differ from run to run.
     matplotlib.rcParams["svg.hashsalt"] = "sparsestep"
@@ -104,4 +105,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, draw, RESULTS, PICTURE)

@@ -177,6 +177,14 @@ def put_into(page, text, begin=BEGIN, end=END):
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
+def rewrite(page, change):
+    """Change the text of a page, completely or not at all."""
+    changed = change(page.read_text(encoding="utf-8"))
+    temporary = page.with_suffix(".tmp")
+    temporary.write_text(changed, encoding="utf-8")
+    temporary.replace(page)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -187,10 +195,7 @@ def main():
     if options.print:
         print(text)
         return
-    changed = put_into(options.page.read_text(encoding="utf-8"), text)
-    temporary = options.page.with_suffix(".tmp")
-    temporary.write_text(changed, encoding="utf-8")
-    temporary.replace(options.page)
+    rewrite(options.page, lambda page: put_into(page, text))
 
 
 if __name__ == "__main__":

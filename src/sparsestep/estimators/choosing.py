@@ -172,8 +172,9 @@ def by_validation(
         sizes = path.n_nonzero
         index = errors.chosen(rule, sizes)
         point, inclusion = _point(fits[0], 0, index), None
-        of_rule = errors.of_rule(rule, sizes)
-        if rule == "average":
+        if rule != "average":
+            of_rule = errors.of_rule(rule, sizes)
+        else:
             refined = replace(fits[0], coefs=path.coefs.T[np.newaxis])
             weights = model_weights(errors)
             coef, intercept, inclusion = averaged(weights, refined, data[0], rho or 0.0, settings)

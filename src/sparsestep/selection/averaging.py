@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors
-from sparsestep.solvers.equations import Settings, gram_of, units
+from sparsestep.solvers.equations import Settings, unit_gram, units
 from sparsestep.solvers.fitting import Fits
 
 __all__ = ["LEAST_INCLUSION", "averaged", "errors_of_averages", "model_weights"]
@@ -67,9 +67,8 @@ def _instead(
     if not len(kept) or not len(left_out):
         return np.zeros(len(kept))
     both = np.concatenate([kept, left_out])
-    S = gram_of(moments, both, fit_intercept=settings.fit_intercept)
-    length, k = np.sqrt(np.diag(S)), len(kept)
-    S = S / length / length[:, np.newaxis]
+    S, length = unit_gram(moments, both, fit_intercept=settings.fit_intercept)
+    k = len(kept)
     share = S[:k, k:] @ (mean[left_out] * length[k:])
     S = S[:k, :k]
     np.fill_diagonal(S, 1.0 + rho)

@@ -55,7 +55,7 @@ def shrunk_by_validation(
             data[1 + k], partial[k].take(some), SHRINKAGES, fit_intercept=fit_intercept
         )
 
-    many = len(n_nonzero) > 1 and whole.coefs.shape[2] >= _MANY_COLUMNS
+    many = whole.coefs.shape[2] >= _MANY_COLUMNS
     folds = range(len(partial))
     by_rho = zip(*side_by_side(tried, folds, many), strict=True)
     least = [validation_errors(shrunk, valid, errors.total)[0].mean.min() for shrunk in by_rho]

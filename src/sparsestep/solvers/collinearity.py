@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 
 from sparsestep.errors import LostDigitsWarning
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.equations import gram_of, negligible
+from sparsestep.solvers.equations import negligible, unit_gram
 
 __all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
 
@@ -94,13 +94,11 @@ class Collinearity:
 def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:
     """How well the kept columns can be told apart, by the moments."""
     support = np.flatnonzero(coef)
-    S = gram_of(moments, support, fit_intercept=fit_intercept)
+    C, length = unit_gram(moments, support, fit_intercept=fit_intercept)
     offset = 0.0
     if fit_intercept:
-        deviation = np.sqrt(np.diag(S) / moments.weight_sum)
+        deviation = length / np.sqrt(moments.weight_sum)
         offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
-    length = np.sqrt(np.diag(S))
-    C = S / length / length[:, np.newaxis]
     factor, rcond = C, 0.0
     if len(support):
         factor, failed = lapack.dpotrf(C, lower=True)

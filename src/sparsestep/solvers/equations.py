@@ -24,11 +24,11 @@ __all__ = [
     "RowEquations",
     "Settings",
     "copies_among_rows",
-    "gram_of",
     "independent_columns",
     "later_copies",
     "negligible",
     "spanned_by_earlier",
+    "unit_gram",
     "units",
 ]
 
@@ -111,13 +111,19 @@ class RowEquations:
         return self.y @ self.A
 
 
-def gram_of(moments: Moments, columns: NDArray[np.intp], *, fit_intercept: bool) -> Array:
-    """Sums of products of some columns about their means, without an intercept about zero."""
+def unit_gram(
+    moments: Moments, columns: NDArray[np.intp], *, fit_intercept: bool
+) -> tuple[Array, Array]:
+    """Sums of products of some columns in units of their lengths, and these lengths.
+
+    They are about the means, without an intercept about zero.
+    """
     S = moments.gram_block(columns)
-    if fit_intercept:
-        return S
-    mean = moments.mean_x[columns]
-    return S + moments.weight_sum * np.multiply.outer(mean, mean)
+    if not fit_intercept:
+        mean = moments.mean_x[columns]
+        S = S + moments.weight_sum * np.multiply.outer(mean, mean)
+    length = np.sqrt(np.diag(S))
+    return S / length / length[:, np.newaxis], length
 
 
 def negligible(m: int) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.equations import gram_of
+from sparsestep.solvers.equations import unit_gram
 from sparsestep.solvers.fitting import Fits
 
 __all__ = ["ridge_on_supports"]
@@ -27,11 +27,11 @@ def ridge_on_supports(
     """For each penalty, all above zero, the models of one target shrunk by it."""
     n_models = np.count_nonzero(fits.coefs[0], axis=0)
     used = np.argsort(-n_models, kind="stable")[: np.count_nonzero(n_models)]
-    S, q = gram_of(moments, used, fit_intercept=fit_intercept), moments.xty[used]
+    S, length = unit_gram(moments, used, fit_intercept=fit_intercept)
+    q = moments.xty[used]
     if not fit_intercept:
         q = q + moments.weight_sum * moments.mean_x[used] * moments.mean_y
-    length = np.sqrt(np.diag(S))
-    S, q = S / length / length[:, np.newaxis], q / length
+    q = q / length
     # Neighbouring alphas often keep the same variables.
     supports: dict[bytes, int] = {}
     which = [
