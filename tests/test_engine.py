@@ -108,6 +108,27 @@ def test_small_effects_at_the_last_gamma(least, dependent):
     assert compare(X.T @ X, q, alphas, found) == 0
 
 
+@pytest.mark.filterwarnings("ignore::sparsestep.errors.LostDigitsWarning")
+@given(seed=st.integers(0, 10**6), left=st.floats(-12, -8.5), m=st.integers(3, 20))
+def test_what_rounding_leaves_of_a_dependent_column_has_no_effect(seed, left, m):
+    """To the last digits of X'X the column depends on others, and to all digits of X it does not.
+
+    What it does not share with them is in X'X nothing but rounding, which small penalties would
+    blow up to effects of any size.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, m))
+    X[:, -1] = X[:, 0] + X[:, 1]
+    y = X @ rng.uniform(-1, 1, m) + rng.standard_normal(200)
+    near = X.copy()
+    near[:, -1] += 10.0**left * rng.standard_normal(200)
+    alphas = 2.0 ** np.linspace(6, -15, 8)
+    fits = [sparsestep_path(Z, y, alphas=alphas) for Z in (X, near)]
+    predictions = [Z @ fit.coefs + fit.intercepts for Z, fit in zip((X, near), fits, strict=True)]
+    np.testing.assert_allclose(predictions[1], predictions[0], rtol=0, atol=1e-5)
+    assert np.abs(fits[1].coefs).max() < 10
+
+
 def test_an_unpenalized_column_without_effect():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 6))

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = ["loop", "ridge", "sparsestep_reference"]
+__all__ = ["in_range", "loop", "negligible", "ridge", "sparsestep_reference"]
 
 
 def sparsestep_reference(
@@ -71,7 +71,8 @@ def sparsestep_reference(
     S, q = np.asarray(S, dtype=np.float64), np.asarray(q, dtype=np.float64)
     factor = np.ones_like(q) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
     used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(factor))
-    S_used, q_used = S[np.ix_(used, used)], q[used]
+    S_used = S[np.ix_(used, used)]
+    q_used = in_range(S_used, q[used])
     schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
     return loop(lambda d: ridge(S_used, d, q_used), used, alpha, factor, *schedule, callback)
 
@@ -107,6 +108,26 @@ def loop(
     return b
 
 
+def negligible(m: int) -> float:
+    """What rounding may leave of a column beside m others, all of unit length."""
+    return 10 * m * float(np.finfo(np.float64).eps)
+
+
+def in_range(S: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`q` without its part outside the range of `S`, one row or several.
+
+    ``X'y`` lies in the range of ``X'X``: the rest is rounding, which small penalties would blow up.
+    """
+    length = np.sqrt(np.diag(S))
+    A = S / length / length[:, np.newaxis]
+    factor, failed = linalg.lapack.dpotrf(A, lower=True)
+    if not failed and np.all(np.diag(factor) ** 2 > negligible(len(S))):
+        return q
+    values, vectors = linalg.eigh(A)
+    N = vectors[:, values <= negligible(len(S)) * values[-1]]
+    return np.asarray(q - (q / length) @ N @ N.T * length)
+
+
 def ridge(
     S: NDArray[np.float64], d: NDArray[np.float64], q: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -123,9 +144,8 @@ def ridge(
     scale = 1.0 / np.sqrt(np.diag(S) + d)
     A = scale[:, np.newaxis] * S * scale
     np.fill_diagonal(A, 1.0)
-    negligible = len(q) * np.finfo(np.float64).eps
     factor, failed = linalg.lapack.dpotrf(A, lower=True)
-    if not failed and np.all(np.diag(factor) ** 2 > negligible):
+    if not failed and np.all(np.diag(factor) ** 2 > negligible(len(q))):
         b = scale * linalg.cho_solve((factor, True), scale * q, check_finite=False)
         return b
 
@@ -133,11 +153,11 @@ def ridge(
     # decides there. But for directions within the columns without a penalty: along these nothing
     # does, and the solution of least norm is taken.
     values, vectors = linalg.eigh(A)
-    null = values <= negligible * values[-1]
+    null = values <= negligible(len(q)) * values[-1]
     U, N = vectors[:, ~null], vectors[:, null]
     b = scale * (U @ (U.T @ (scale * q) / values[~null]))
     _, share, V = linalg.svd(N * (d > 0)[:, np.newaxis])
-    penalized = np.count_nonzero(share > np.sqrt(negligible))
+    penalized = np.count_nonzero(share > np.sqrt(negligible(len(q))))
     for root, part in ((np.sqrt(d), V[:penalized]), (np.ones_like(d), V[penalized:])):
         if len(part):
             along = scale[:, np.newaxis] * (N @ part.T)

@@ -13,7 +13,8 @@ from scipy.linalg import lapack
 
 from sparsestep.errors import LostDigitsWarning
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.equations import negligible, unit_gram
+from sparsestep.reference import negligible
+from sparsestep.solvers.equations import unit_gram
 
 __all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.reference import ridge, sparsestep_reference
+from sparsestep.reference import in_range, negligible, ridge, sparsestep_reference
 from sparsestep.solvers import annealing
-from sparsestep.solvers.equations import NormalEquations, negligible
+from sparsestep.solvers.equations import NormalEquations
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
@@ -207,6 +207,7 @@ class _Scaled:
             tau, ols = 1.0 / np.diag(P), q @ P
         else:
             mu, tau, ols = 0.0, np.zeros(len(S)), np.zeros_like(q)
+            q = in_range(S, q)
         metric, w, V = np.empty(0), np.empty(0), np.empty((0, 0))
         if not mu > _MILD:
             scale = np.sqrt(factor) / length

@@ -16,6 +16,7 @@ from scipy.linalg import lapack
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.sums import SMALLEST_SQUARES
 from sparsestep.moments.table import column_name
+from sparsestep.reference import negligible
 from sparsestep.solvers.schedule import Schedule
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "copies_among_rows",
     "independent_columns",
     "later_copies",
-    "negligible",
     "spanned_by_earlier",
     "unit_gram",
     "units",
@@ -124,11 +124,6 @@ def unit_gram(
         S = S + moments.weight_sum * np.multiply.outer(mean, mean)
     length = np.sqrt(np.diag(S))
     return S / length / length[:, np.newaxis], length
-
-
-def negligible(m: int) -> float:
-    """What rounding may leave of a column beside m others, all of unit length."""
-    return 10 * m * float(np.finfo(np.float64).eps)
 
 
 def independent_columns(S: Array) -> int:
