@@ -52,7 +52,7 @@ def design(kind, n, m, rng):
     if kind == "integer":
         return rng.integers(0, 4, (n, m)).astype(float)
     if kind == "badly_scaled":
-        return X * 10.0 ** rng.uniform(-3, 3, m)
+        return (X + rng.uniform(0, 3) * rng.standard_normal((n, 1))) * 10.0 ** rng.uniform(-5, 5, m)
     if kind == "ill_conditioned":  # eigenvalues of all sizes
         V = np.linalg.qr(rng.standard_normal((m, m)))[0]
         return X @ (V * 10.0 ** rng.uniform(-rng.uniform(1, 6), 0, m)) @ V.T

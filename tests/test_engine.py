@@ -94,6 +94,27 @@ def test_where_the_engine_was_not_the_literal_loop(
     assert compare(S, q, [alpha], found, **vars(schedule)) == 0
 
 
+@given(
+    m=st.integers(2, 8),
+    powers=st.lists(st.integers(-8, 8), min_size=2, max_size=3),
+    shared=st.floats(0, 3),
+    share=st.floats(-4, 0.3),
+    seed=st.integers(0, 10**6),
+)
+# Selected columns moved with errors that were nothing beside the lengths of the others.
+@example(2, [3, -3], 0.4, 0.08, 36726)
+@example(3, [0, -2, 5], 0.55, 0.1, 604589)
+@example(2, [-5, -2, -8], 0.11, -0.09, 350732)
+def test_correlated_columns_of_far_different_lengths(m, powers, shared, share, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((4 * m, m)) + 10.0**shared * rng.standard_normal((4 * m, 1))
+    X *= 10.0 ** rng.choice(powers, m)
+    y = rng.standard_normal(4 * m)
+    S, q = X.T @ X, X.T @ y
+    alphas = np.max(q**2 / np.diag(S)) * 10.0 ** np.array([share])
+    compare(S, q, alphas, engine(S, q, alphas))
+
+
 @pytest.mark.parametrize(("least", "dependent"), [(3e-6, False), (3e-5, True)])
 def test_small_effects_at_the_last_gamma(least, dependent):
     rng = np.random.default_rng(3)

@@ -18,7 +18,8 @@ Differences from the textbook:
 - The vectors p of all unfinished problems are multiplied by the matrix at once; each problem then advances
   by itself: to its next iteration, step or gamma, or to its end.
 - A step starts from the last x and its known residual, r + (e_old - e) x, which needs no product.
-- Iterations stop once the correction z is small enough for what the loop still remembers of it.
+- Iterations stop once what is left to correct in b, z in the primal and r in the dual, is small enough for
+  what the loop still remembers of it.
 - Where that allows, products are in single precision. `drift` bounds the error they leave in r; when it
   counts, r is computed anew in double precision.
 
@@ -38,15 +39,14 @@ from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 cdef extern from "kernels.h" nogil:
     double curvature(int, const double *, const double *, const double *, double *)
     double curvature_single(int, const double *, const double *, const float *, double *)
-    double step(int, double, const double *, const double *, const double *, const double *, double *, double *,
-                double *, double *)
-    double product(int, const double *, const double *, const double *, double *)
+    double iterate(int, int, double, const double *, const double *, const double *, double *, double *, double *, double *)
+    double product(int, int, const double *, const double *, double *)
     void add(int, double, const double *, double *)
     void subtract(int, double, const double *, double *)
     double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
                      const double *, double *, double *)
     double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
-    void dual_coefficients(int, const double *, const double *, const double *, double *)
+    void dual_coefficients(int, const double *, const double *, const double *, const double *, double *)
     double carry_error(int, double, double, double, const double *, const double *, const double *,
                        const double *, double *, double *, double *)
     void narrow(int, const double *, float *)
@@ -132,14 +132,13 @@ cdef struct Problem:
     int iterations
     double rz               # r'z
     double weight           # of a correction z; below 1 / weight it is small enough
-    double left             # the largest correction left out
+    double neglected        # the largest correction of b that is left out
     double drift            # bound on the error of r
     double *x
     double *r
     double *p
     double *e               # the diagonal added to the matrix
     double *inverse         # of the diagonal of the system
-    const double *scale     # a change of x times this is one of b: 1, or e in the dual
     # The preconditioner: hard columns, or low directions, and the factor of their block.
     int h, n_low, capacity
     int *hard
@@ -294,7 +293,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
                 k.hard[k.h] = j
                 k.h += 1
     largest = new_system(m, form == DUAL, G.ones if form == PRIMAL else G.diagonal, k.x, d, k.e, k.r, k.inverse)
-    k.iterations, k.rz, k.scale = 0, 0.0, k.e if form == DUAL else G.ones
+    k.iterations, k.rz = 0, 0.0
     if form == DUAL:
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest
@@ -344,14 +343,14 @@ cdef void divide_by_eigenvalues(const Gram *G, Problem *k, const double *Vr) noe
 
 
 cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
-    """Put the exact solution of the hard columns, if any, into z; r'z, and the largest change of b into k.left."""
+    """Put the exact solution of the hard columns, if any, into z; r'z, and the largest change of b into k.neglected."""
     cdef int i
     for i in range(k.h):
         w.tmp[i] = k.r[k.hard[i]]
     substitute(k.L, k.h, w.tmp)
     for i in range(k.h):
         w.z[k.hard[i]] = w.tmp[i]
-    return product(G.m, k.r, w.z, k.scale, &k.left)
+    return product(G.m, k.form == DUAL, k.r, w.z, &k.neglected)
 
 
 cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scratch *w) noexcept nogil:
@@ -372,12 +371,12 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         for j in range(m):
             k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
         k.drift = k.rz = 0.0
-        rz = step(m, 0.0, k.b, k.b, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+        rz = iterate(m, k.form == DUAL, 0.0, k.b, k.b, k.inverse, k.x, k.r, w.z, &k.neglected)
     elif asked == CURVATURE:
         pAp = curvature(m, k.e, k.p, Ap, Ap) if Ap_s == NULL else curvature_single(m, k.e, k.p, Ap_s, Ap)
         if not pAp > 0.0:
             return DOUBTFUL
-        rz = step(m, k.rz / pAp, k.p, Ap, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+        rz = iterate(m, k.form == DUAL, k.rz / pAp, k.p, Ap, k.inverse, k.x, k.r, w.z, &k.neglected)
         if G.single and not k.ending:
             k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
     elif asked == ROTATED:
@@ -390,14 +389,14 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
             memcpy(k.x, k.q, m * sizeof(double))
             substitute(k.L, m, k.x)
             memset(k.r, 0, m * sizeof(double))
-            k.left = k.drift = 0.0
+            k.neglected = k.drift = 0.0
         else:
             # z is r over the diagonal so far.
             if k.spectral and asked != CORRECTION:
                 return ask(k, ROTATED, k.r)
             if k.spectral or k.h > 0:
                 rz = precondition(G, k, w)
-            if not k.left * k.weight <= 1.0:
+            if not k.neglected * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
                     add(m, rz / k.rz if k.rz > 0.0 else 0.0, w.z, k.p)
                     k.rz = rz
@@ -415,7 +414,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         if state != RUNNING or k.asked == RESIDUAL:
             return state
         # The residual of the new system is known: a step of length 0 turns it into z.
-        rz = step(m, 0.0, k.b, k.b, k.inverse, k.scale, k.x, k.r, w.z, &k.left)
+        rz = iterate(m, k.form == DUAL, 0.0, k.b, k.b, k.inverse, k.x, k.r, w.z, &k.neglected)
         asked = NOTHING
 
 
@@ -425,7 +424,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     cdef const double *b = k.x
     cdef double most
     if k.form == DUAL:
-        dual_coefficients(m, k.e, k.x, k.r, w.tmp)
+        dual_coefficients(m, k.e, k.x, k.r, k.inverse, w.tmp)
         b = w.tmp
     if k.from_zero:
         # The steps before were not far from this one, and not at zero: half of the gain on all of b.
@@ -433,7 +432,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.b[j] = b[j]
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
-    most = MARGIN * k.left + k.drift + LEAK * k.carried
+    most = MARGIN * k.neglected + k.drift + LEAK * k.carried
     most = carry_error(m, k.alpha, G.gamma[k.g], most, G.factor, k.root, G.tau, b, k.b, k.err, &k.carried)
     if G.mild and not most <= DOUBT:
         return DOUBTFUL
@@ -519,7 +518,7 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     beside it. If the last gamma shows, the problem enters the last gammas from there.
     """
     cdef int i, j, m = G.m, last = G.n_gammas - 1
-    cdef double width, c, a, b, rate = 0.0, left, nil, smallest = INFINITY
+    cdef double width, c, a, b, rate = 0.0, kept, nil, smallest = INFINITY
     cdef bint shows = False
     cdef double *bhat = w.z
     cdef double *tau = k.inverse
@@ -555,23 +554,23 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         return last_step(G, k)
     # From here on a step keeps no more than `rate` of an error, and a gamma earlier gamma_step^2 times that.
     k.ending = True
-    left = 2.0 * rate * G.gamma_step * G.gamma_step
+    kept = 2.0 * rate * G.gamma_step * G.gamma_step
     rate *= 8.0
     while last > k.g + 1:
         for i in range(G.t_max):
-            left *= rate
-        if left < 0.01 * DIGITS:
+            kept *= rate
+        if kept < 0.01 * DIGITS:
             break
         rate *= G.gamma_step * G.gamma_step
-        left *= G.gamma_step * G.gamma_step
+        kept *= G.gamma_step * G.gamma_step
         last -= 1
-    left = 0.25 * rate * G.gamma_step * G.gamma_step
-    if last > k.g + 1 and left < 0.1:
+    kept = 0.25 * rate * G.gamma_step * G.gamma_step
+    if last > k.g + 1 and kept < 0.1:
         k.g, k.form = last - 1, -1
         for j in range(m):
             c = (G.gamma[last - 1] * k.root[j]) ** 2
             k.b[j] = bhat[j] if w.support[j] else w.force[j] * c / (k.alpha * G.factor[j] + c)
-            k.err[j] = left * fabs(k.b[j])
+            k.err[j] = kept * fabs(k.b[j])
     return RUNNING
 
 
@@ -684,7 +683,7 @@ def solve(
     cdef const double[:, ::1] q = scaled.q, ols = scaled.ols, root = scaled.root
     cdef const double[::1] tau = scaled.tau, w_V = scaled.w, metric = scaled.metric, factor = scaled.factor
     cdef const double[::1] gammas = schedule.gammas()
-    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, left, which, state, steps = 0
+    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, n_next, which, state, steps = 0
     cdef Gram G
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
     G.S, G.P, G.tau, G.mu = &S[0, 0], &P[0, 0], &tau[0], scaled.mu
@@ -761,7 +760,7 @@ def solve(
                 multiply[float](S_s if which == 2 else S_s + square, X_s, Y_s, m, i)
             else:
                 multiply[double](doubles[which], X, Y, m, i)
-            i = left = 0
+            i = n_next = 0
             for s in range(n):
                 k = &problems[active[s]]
                 state = RUNNING
@@ -770,9 +769,9 @@ def solve(
                     done[active[s]] = state == DONE
                     i += 1
                 if state == RUNNING:
-                    active[left] = active[s]
-                    left += 1
-            n = left
+                    active[n_next] = active[s]
+                    n_next += 1
+            n = n_next
         for i in range(R):
             steps = max(steps, problems[i].steps)
             free(problems[i].L)

@@ -24,15 +24,16 @@
 CURVATURE(curvature, double)
 CURVATURE(curvature_single, float)
 
-/* x <- x + a p, r <- r - a Ap, z <- r / diag; returns r'z, and in `most` the largest |scale_j z_j|. */
-KERNEL double step(int m, double a, const double *restrict p, const double *restrict Ap,
-                   const double *restrict inverse, const double *restrict scale,
-                   double *restrict x, double *restrict r, double *restrict z, double *most) {
+/* x <- x + a p, r <- r - a Ap, z <- r / diag; returns r'z, and in `most` what is left to correct in b:
+   the largest |z_j| or, in the dual, |r_j|. */
+KERNEL double iterate(int m, int dual, double a, const double *restrict p,
+                      const double *restrict Ap, const double *restrict inverse,
+                      double *restrict x, double *restrict r, double *restrict z, double *most) {
   double rz = 0.0, largest = 0.0;
 #pragma omp simd reduction(+ : rz) reduction(max : largest)
   for (int j = 0; j < m; j++) {
     x[j] += a * p[j];
-    double rj = r[j] - a * Ap[j], zj = inverse[j] * rj, size = ABS(scale[j] * zj);
+    double rj = r[j] - a * Ap[j], zj = inverse[j] * rj, size = ABS(dual ? rj : zj);
     r[j] = rj;
     z[j] = zj;
     rz += rj * zj;
@@ -42,13 +43,13 @@ KERNEL double step(int m, double a, const double *restrict p, const double *rest
   return rz;
 }
 
-/* r'z, and in `most` the largest |scale_j z_j|. */
-KERNEL double product(int m, const double *restrict r, const double *restrict z,
-                      const double *restrict scale, double *most) {
+/* r'z, and in `most` the same. */
+KERNEL double product(int m, int dual, const double *restrict r, const double *restrict z,
+                      double *most) {
   double rz = 0.0, largest = 0.0;
 #pragma omp simd reduction(+ : rz) reduction(max : largest)
   for (int j = 0; j < m; j++) {
-    double size = ABS(scale[j] * z[j]);
+    double size = ABS(dual ? r[j] : z[j]);
     rz += r[j] * z[j];
     largest = MAX(size, largest);
   }
@@ -111,17 +112,19 @@ KERNEL double new_system(int m, int dual, const double *restrict diagonal, const
   return most;
 }
 
-/* The coefficients of the dual iterate: b = e x + r, which is also b_ols - P x. */
+/* The coefficients b = e x of the dual iterate, with the correction that z = r / diag would be. Where e
+   is large that is e x + r = b_ols - P x. */
 KERNEL void dual_coefficients(int m, const double *restrict e, const double *restrict x,
-                              const double *restrict r, double *restrict b) {
+                              const double *restrict r, const double *restrict inverse,
+                              double *restrict b) {
 #pragma omp simd
-  for (int j = 0; j < m; j++) b[j] = e[j] * x[j] + r[j];
+  for (int j = 0; j < m; j++) b[j] = e[j] * (x[j] + inverse[j] * r[j]);
 }
 
-/* err <- gain err + left, where a step multiplies an error of b_j by
+/* err <- gain err + neglected, where a step multiplies an error of b_j by
    gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j), and b <- b'.
    Returns the largest err_j / (|b_j| + gamma_j), and in `carried` the largest gain_j err_j. */
-KERNEL double carry_error(int m, double alpha, double gamma, double left,
+KERNEL double carry_error(int m, double alpha, double gamma, double neglected,
                           const double *restrict factor, const double *restrict root,
                           const double *restrict tau, const double *restrict new_b,
                           double *restrict b, double *restrict err, double *carried) {
@@ -132,7 +135,7 @@ KERNEL double carry_error(int m, double alpha, double gamma, double left,
     double dj = alpha * factor[j] * (c * s) * s, moved = ABS(b[j] * new_b[j]);
     double e = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
     largest = MAX(e, largest);
-    e += left;
+    e += neglected;
     double share = e / (ABS(new_b[j]) + width);
     most = MAX(share, most);
     err[j] = e;
