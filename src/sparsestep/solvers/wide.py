@@ -6,8 +6,8 @@ among all of them, and the annealing then keeps some by chance. So the loop runs
 1. Forward selection adds the column that lowers the residual sum of squares most, as long as that
    is by more than a share of the price of a variable (`Schedule.price`). These columns are the
    working set of an alpha.
-2. The engine follows the loop on the Gram matrix of the set; or, if its columns are nearly
-   collinear, the literal loop runs on its rows.
+2. The engine follows the loop on the Gram matrix of the set; or, if its columns are collinear, the
+   literal loop runs on its rows.
 3. Every other column is checked against the residual r of the solution. It would enter if
    ``(x_j'r)^2 / ||x_j||^2`` exceeds the price, and exceeds it for each column that the loop itself
    has just refused. Columns that would enter join the set, and 2 follows again.
@@ -20,7 +20,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
+from sparsestep.penalty import weights
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import NormalEquations, RowEquations
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
@@ -40,11 +42,14 @@ _JOIN = 10
 # Columns of unit length of which the selected ones leave less than this are spanned by them.
 _COLLINEAR = 1e-10
 # Below this eigenvalue, of columns of unit length, their Gram matrix has lost more digits than the
-# answer may: the loop runs on the rows.
-_NEAR_SINGULAR = 1e-7
+# answer may, and the rows give them back. Below _COLLINEAR it has lost those that decide as well.
+_NEAR_SINGULAR = 1e-6
+# Each round of refinement gives back as many digits as were left.
+_ROUNDS = 2
 # Sums of squares below this share of the target's own are rounding.
 _ROUNDING = 1e-14
-# Columns whose gains differ by no more than this share are equal, and the first is taken.
+# Numbers that differ by no more than this share are equal. Of columns with equal gains the first
+# is taken.
 _EQUAL = 1e-9
 # So many residuals at a time are multiplied with all columns.
 _BLOCK = 64
@@ -158,17 +163,44 @@ class WorkingSets:
             return
         A, factor, schedule = self.A[:, which], self.factor[which], self.schedule
         unit = A / self.length[which]
-        if np.linalg.eigvalsh(unit.T @ unit)[0] < _NEAR_SINGULAR:
-            for i in some:
-                coefs[i, which] = sparsestep_reference_rows(
-                    A, self.y, alphas[i], penalty_factor=factor, **vars(schedule)
-                )
+        least = float(np.linalg.eigvalsh(unit.T @ unit)[0])
+        by_rows = some
+        if least > _COLLINEAR:
+            equations = NormalEquations(A.T @ A, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
+            found, steps = solve_all([equations], schedule, factor)
+            self.steps = max(self.steps, steps)
+            coefs[some[:, np.newaxis], which] = found[0][0]
+            if least > _NEAR_SINGULAR:
+                return
+            by_rows = some[[not self._refine(coefs[i], alphas[i], least) for i in some]]
+        for i in by_rows:
+            coefs[i, which] = sparsestep_reference_rows(
+                A, self.y, alphas[i], penalty_factor=factor, **vars(schedule)
+            )
             self.steps = max(self.steps, len(schedule.gammas()) * schedule.t_max)
-            return
-        equations = NormalEquations(A.T @ A, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
-        found, steps = solve_all([equations], schedule, factor)
-        self.steps = max(self.steps, steps)
-        coefs[some[:, np.newaxis], which] = found[0][0]
+
+    def _refine(self, b: Array, alpha: float, least: float) -> bool:
+        """Least squares again, its residual from the rows; whether that is the loop's answer.
+
+        It is not if the last penalties show, or if columns that the loop set to zero at the end had
+        an effect: the change is then more than the rounding of a Gram matrix with the eigenvalue
+        `least` explains.
+        """
+        kept = np.flatnonzero(b)
+        unit, x = self.A[:, kept] / self.length[kept], b[kept] * self.length[kept]
+        factor = linalg.cho_factor(unit.T @ unit, check_finite=False)
+        last_gamma = float(self.schedule.gammas()[-1])
+        d = alpha * self.factor[kept] * weights(b[kept], last_gamma) / self.length[kept] ** 2
+        if np.any(np.abs(linalg.cho_solve(factor, d * x)) > _EQUAL * np.abs(x)):
+            return False
+        allowed = 100 * np.finfo(np.float64).eps / least * np.abs(x).max(initial=0.0)
+        for _ in range(_ROUNDS):
+            change = linalg.cho_solve(factor, (self.y - unit @ x) @ unit)
+            if np.any(np.abs(change) > allowed):
+                return False
+            x += change
+        b[kept] = x / self.length[kept]
+        return True
 
     def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> list[Index]:
         """For each problem the columns outside its set that its loop would let in."""
