@@ -33,7 +33,7 @@ from sparsestep import (
 )
 from sparsestep.model.document import sealed
 from sparsestep.model.file import load_model, save_model
-from sparsestep.solvers.equations import Problem, Settings
+from sparsestep.solvers.equations import ScaledProblem, Settings
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
 from sparsestep.sources import CsvFormat
@@ -279,7 +279,7 @@ def explanation_by_set(model, X, y, weight, priced):
         model.standardize,
         factor,
     )
-    problem = Problem.of(moments, settings)
+    problem = ScaledProblem.of(moments, settings)
     rows = problem.equations(np.array([model.alpha]))
     factor = settings.factors(X.shape[1])
     sets = WorkingSets(rows.A, rows.y[0], factor, settings.schedule)

@@ -1408,7 +1408,7 @@ def test_what_nobody_expected_is_one_sentence_too(data, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import sparsestep.estimators.choosing as choosing\n"
         "def broken(*arguments): raise KeyError('inner')\n"
-        "choosing.by_folds = broken\n"
+        "choosing.by_validation = broken\n"
     )
     env = {"PYTHONPATH": str(tmp_path)}
     done = run_process(data, "fit", "numbers.csv", "-t", "price", code=1, env=env)

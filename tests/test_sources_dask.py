@@ -21,7 +21,8 @@ from source_data import (
 )
 from sparsestep import Moments, SparseStepCV, read_moments
 from sparsestep.errors import DroppedRowsWarning
-from sparsestep.sources.dask import is_dask, moments, predict
+from sparsestep.frames import is_dask
+from sparsestep.sources.dask import moments, predict
 from sparsestep.sources.folds import fold_numbers
 
 dask = pytest.importorskip("dask", reason="needs the extra sparsestep[dask]")

@@ -9,6 +9,8 @@ and Spark do on their way from the workers.
 """
 
 import math
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -31,6 +33,14 @@ __all__ = [
 ]
 
 Kind = Literal["text", "categories", "dates or times"]
+
+
+def warn(warning: Warning) -> None:
+    """Warn of the line outside the package that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith("sparsestep."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 class InputError(ValueError):

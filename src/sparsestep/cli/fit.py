@@ -14,11 +14,10 @@ from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning, ModelSizeError
 from sparsestep.estimators.choosing import (
-    GIVEN_FOLDS,
     by_alpha,
     by_criterion,
-    by_folds,
     by_size,
+    by_validation,
     fit_path,
 )
 from sparsestep.estimators.fitted import Fitted
@@ -28,7 +27,8 @@ from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
 from sparsestep.selection.criteria import Criterion
 from sparsestep.selection.cross_validation import Rule
-from sparsestep.solvers.fitting import Settings
+from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
+from sparsestep.solvers.equations import Settings
 
 __all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
 
@@ -123,7 +123,8 @@ def fit(
         else:
             splitter = GIVEN_FOLDS if are_moments(data) else None
             how = rule or "min", "cv" if shrink else None
-            fitted = by_folds(reading.parts, wanted, *how, settings, splitter)
+            parts = TrainAndTest.of_folds(reading.parts, splitter)
+            fitted = by_validation(parts, wanted, *how, settings)
             own = {"alphas": wanted, "cv": len(reading.parts), "rule": how[0], "shrink": how[1]}
             own |= {"n_jobs": None, "verbose": 0}
         path = None

@@ -17,8 +17,10 @@ from sparsestep.display.base import (
     one_row_each,
     require_matplotlib,
 )
+from sparsestep.frames import column_names
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.fitting import Settings, literal_steps
+from sparsestep.solvers.equations import Settings
+from sparsestep.solvers.fitting import literal_steps
 from sparsestep.solvers.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -155,7 +157,8 @@ class AnnealingDisplay(Display):
         from sklearn.utils import check_X_y
 
         if feature_names is None:
-            feature_names = _column_names(X)
+            names = column_names(X)
+            feature_names = None if names is None else [str(name) for name in names]
         X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
         factor = settings.pop("penalty_factor", None)
         how = Settings(
@@ -296,9 +299,3 @@ class AnnealingDisplay(Display):
         first = int(np.argmax(moved))
         settled = final - int(np.argmax(unsettled[::-1]))
         return max(first - 4, 0), min(settled + 4, final)
-
-
-def _column_names(X: Any) -> Sequence[str] | None:
-    """The names of a frame's columns (pandas, polars) or of an Arrow table's."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    return None if names is None else [str(name) for name in names]

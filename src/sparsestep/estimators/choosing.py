@@ -4,15 +4,14 @@ Each `by_...` fits the alphas it needs, asks `selection` which model to take, an
 `_Found`, which adds the last digits, standard errors and notes.
 """
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.errors import ManyVariablesWarning, ModelSizeError
-from sparsestep.estimators.fitted import CVResult, Fitted, Splits, TargetModel
+from sparsestep.errors import ManyVariablesWarning, ModelSizeError, warn
+from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import standard_errors
@@ -25,33 +24,30 @@ from sparsestep.inference.notes import (
     beyond_the_end,
     notes_of,
 )
-from sparsestep.moments.moments import Moments, leave_one_out
+from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
 from sparsestep.selection.criteria import least_criterion, supported
 from sparsestep.selection.cross_validation import RULES, CVErrors, validation_errors
 from sparsestep.selection.grid import fit_every_size, fit_grid, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
+from sparsestep.selection.splitting import TrainAndTest
 from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas
+from sparsestep.solvers.equations import ScaledProblem, Settings
+from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import refine
 from sparsestep.solvers.wide import supported_size
-from sparsestep.words import cross_validation, made_up_names, quoted, variables
+from sparsestep.words import made_up_names, quoted, variables
 
 __all__ = [
-    "GIVEN_FOLDS",
     "by_alpha",
     "by_criterion",
-    "by_folds",
     "by_size",
     "by_validation",
     "fit_path",
-    "without_each",
 ]
 
 Array = NDArray[np.float64]
-# What made the splits where only the moments of each fold are known.
-GIVEN_FOLDS = "the moments of each fold, given"
 # Residuals whose squares are this share of the target's own are rounding.
 _ROUNDING = 1e-10
 # Coefficients, intercept and alpha.
@@ -112,32 +108,8 @@ def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
     return f", as no more than {rank} columns are independent" if rank < size else ""
 
 
-def by_folds(
-    folds: Sequence[Moments],
-    alphas: int | Array,
-    rule: str,
-    shrink: str | None,
-    settings: Settings,
-    splitter: str | None = None,
-) -> Fitted:
-    """The model that cross-validation over the folds chooses."""
-    whole, train = without_each(folds)
-    splits = Splits(cross_validation(len(folds)), splitter)
-    return by_validation(whole, train, folds, splits, alphas, rule, shrink, settings)
-
-
-def without_each(folds: Sequence[Moments]) -> tuple[Moments, list[Moments]]:
-    """The moments of all folds together, and of all but each."""
-    if len(folds) < 2:
-        raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
-    return Moments.merge(folds), leave_one_out(folds)
-
-
 def by_validation(
-    whole: Moments,
-    train: Sequence[Moments],
-    valid: Sequence[Moments],
-    splits: Splits,
+    parts: TrainAndTest,
     alphas: int | Array,
     rule: str,
     shrink: str | None,
@@ -145,20 +117,18 @@ def by_validation(
     say: Callable[[str], None] = lambda message: None,
     rows: Table | None = None,
 ) -> Fitted:
-    """The model of the alpha that fits to each of `train` do best with on what they left out."""
-    _check_rule(rule, shrink, len(valid))
-    for k, fold in enumerate(valid):
-        if fold.weight_sum <= 0:
-            raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
-    problem = Problem.of(whole, settings)
+    """The model of the alpha that fits to the training sets do best with on the test sets."""
+    _check_rule(rule, shrink, len(parts.test))
+    whole, splits = parts.whole, parts.splits
+    problem = ScaledProblem.of(whole, settings)
     grid = _alphas_of(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
-    all_fits = fit_alphas([problem, *train], grid, settings)
+    all_fits = fit_alphas([problem, *parts.train], grid, settings)
     found = _Found(whole, settings, rows)
-    for t, errors in enumerate(validation_errors(all_fits[1:], valid, whole.weight_sum)):
-        data = [moments.target(t) for moments in (whole, *train)]
-        tests = [fold.target(t) for fold in valid]
+    for t, errors in enumerate(validation_errors(all_fits[1:], parts.test, whole.weight_sum)):
+        data = [moments.target(t) for moments in (whole, *parts.train)]
+        tests = [moments.target(t) for moments in parts.test]
         fits = [each.target(t) for each in all_fits]
         rho = None
         if shrink is not None:
@@ -192,7 +162,7 @@ def by_validation(
             splits=splits,
             shrinkage=rho,
         )
-        how = splits.scheme if len(valid) == 1 else f"{splits.scheme}, {rule}"
+        how = splits.scheme if len(parts.test) == 1 else f"{splits.scheme}, {rule}"
         facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
         if rho is not None:
             facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
@@ -302,8 +272,7 @@ class _Found:
             if rows is not None:
                 coef, intercept, error = refine(rows, target, one, point, known, settings)
                 advice = "drop some of them, or combine them."
-            # Four calls from here to whoever called `fit`.
-            lost = known.warn(error, advice, stacklevel=5)
+            lost = known.warn(error, advice)
             if lost is not None:
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
         errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
@@ -334,7 +303,7 @@ class _Found:
             note = ManyVariables(target, chosen, supported_size(n, m), n)
             self._notes.append(note)
             text = note.text(made_up_names(m), _target_names(self._moments))
-            warnings.warn(ManyVariablesWarning(text), stacklevel=6)
+            warn(ManyVariablesWarning(text))
 
     def fitted(self, n_iter: int) -> Fitted:
         """All models, the fingerprint of their data, and the notes on both."""
@@ -378,10 +347,10 @@ def fit_path(
     if isinstance(alphas, str):
         fits, missing = fit_every_size(moments, settings)
         return fits, tuple(missing)
-    problem = Problem.of(moments, settings)
+    problem = ScaledProblem.of(moments, settings)
     return fit_alphas([problem], _alphas_of(problem, alphas, settings), settings)[0], ()
 
 
-def _alphas_of(problem: Problem, alphas: int | Array, settings: Settings) -> Array:
+def _alphas_of(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
     """The alphas of an automatic grid, where their number is given, or those given."""
     return fit_grid(problem, alphas, settings) if isinstance(alphas, int) else alphas

@@ -1,8 +1,7 @@
 """SparseStep, SparseStepCV, SparseStepIC: scikit-learn's interface to the fits and the choices."""
 
 import time
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -16,23 +15,20 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from sparsestep.errors import FarRowsWarning
+from sparsestep.errors import FarRowsWarning, warn
 from sparsestep.estimators.choosing import (
-    GIVEN_FOLDS,
     by_alpha,
     by_criterion,
     by_size,
     by_validation,
     fit_path,
-    without_each,
 )
-from sparsestep.estimators.fitted import Fitted, Splits
+from sparsestep.estimators.fitted import Fitted
 from sparsestep.estimators.path import Path
 from sparsestep.estimators.validation import (
     KINDS,
     alphas_wanted,
     interval_level,
-    is_pandas,
     one_alpha,
     other_columns,
     penalty_factors,
@@ -41,20 +37,19 @@ from sparsestep.estimators.validation import (
     require_finite,
     whole_number,
 )
+from sparsestep.frames import is_dask, is_pandas, text_names
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.criteria import CRITERIA
-from sparsestep.selection.splitting import split_moments
+from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
 from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.fitting import Settings
+from sparsestep.solvers.equations import Settings
 from sparsestep.solvers.schedule import Schedule
-from sparsestep.sources.checks import target_names
-from sparsestep.sources.dask import is_dask
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
 from sparsestep.threads import one_blas_thread, task_threads
-from sparsestep.words import cross_validation, made_up_names
+from sparsestep.words import made_up_names
 
 __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 
@@ -177,7 +172,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         table = self._table(X, y, sample_weight)
-        moments = Moments._of_table(table)._labelled(target_names(y))
+        moments = Moments._of_table(table)._labelled(text_names(y))
         with _underflow_ignored(), one_blas_thread():
             self._show(self._chosen(moments, table))
         return self
@@ -228,7 +223,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         X = self._rows(X)
         far = self._fitted.far_rows(X, self._all_names())
         if far.rows:
-            warnings.warn(FarRowsWarning(far.text(), far.rows), stacklevel=2)
+            warn(FarRowsWarning(far.text(), far.rows))
         return np.asarray(safe_sparse_dot(X, self.coef_.T) + self.intercept_)
 
     def summary(self, *, level: float = 0.95, target: int | str = 0) -> Summary:
@@ -297,7 +292,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     def _rows(self, X: Any) -> Any:
         """New rows checked against those of `fit`, columns of text encoded as there."""
         texts = self._fitted.one_hot
-        if texts and not texts.keys().isdisjoint(target_names(X) or ()):
+        if texts and not texts.keys().isdisjoint(text_names(X) or ()):
             from sparsestep.sources.one_hot import encoded_table
 
             kept = np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
@@ -585,11 +580,10 @@ class SparseStepCV(_SparseStepBase):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         table = self._table(X, y, sample_weight)
-        whole, train, valid, scheme = split_moments(table, self._splits(table, groups))
-        whole = whole._labelled(target_names(y))
-        how = Splits(scheme, self._splitter())
-        self._cross_validate(whole, train, valid, how, table)
-        return self
+        parts = TrainAndTest.of_rows(table, self._splits(table, groups), self._splitter())
+        return self._cross_validate(
+            replace(parts, whole=parts.whole._labelled(text_names(y))), table
+        )
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to the moments of folds: the same model as from the rows they came from.
@@ -605,12 +599,9 @@ class SparseStepCV(_SparseStepBase):
         """
         if isinstance(moments, Moments):
             raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
-        folds = list(moments)
-        whole, train = without_each(folds)
-        self._adopt(whole)
-        how = Splits(cross_validation(len(folds)), GIVEN_FOLDS)
-        self._cross_validate(whole, train, folds, how)
-        return self
+        parts = TrainAndTest.of_folds(list(moments), GIVEN_FOLDS)
+        self._adopt(parts.whole)
+        return self._cross_validate(parts)
 
     def _dask_folds(self, groups: Any) -> int:
         """The number of folds; rows on many machines are dealt out at random, not by a splitter."""
@@ -649,32 +640,14 @@ class SparseStepCV(_SparseStepBase):
         text = " ".join(repr(self.cv).split())
         return type(self.cv).__name__ if " at 0x" in text or len(text) > 200 else text
 
-    def _cross_validate(
-        self,
-        whole: Moments,
-        train: Sequence[Moments],
-        valid: Sequence[Moments],
-        how: Splits,
-        rows: Table | None = None,
-    ) -> None:
+    def _cross_validate(self, parts: TrainAndTest, rows: Table | None = None) -> Self:
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
         if self.verbose:
             settings = replace(settings, watch=_now_and_then(self._say))
         with _underflow_ignored(), one_blas_thread():
-            self._show(
-                by_validation(
-                    whole,
-                    train,
-                    valid,
-                    how,
-                    alphas,
-                    self.rule,
-                    self.shrink,
-                    settings,
-                    self._say,
-                    rows,
-                )
-            )
+            choice = alphas, self.rule, self.shrink
+            self._show(by_validation(parts, *choice, settings, self._say, rows))
+        return self
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -840,5 +813,5 @@ def sparsestep_path(
         fullest = path.coefs[:, np.argmax(path.n_nonzero)]
         known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
     error = known.error if error is None else error
-    known.warn(error, "drop some of them, or fit one alpha to the rows.", stacklevel=2)
+    known.warn(error, "drop some of them, or fit one alpha to the rows.")
     return path

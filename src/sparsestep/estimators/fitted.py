@@ -15,32 +15,14 @@ from numpy.typing import NDArray
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import t_interval
-from sparsestep.inference.notes import (
-    FarRows,
-    Note,
-)
+from sparsestep.inference.notes import FarRows, Note
 from sparsestep.inference.summary import Summary
+from sparsestep.selection.splitting import Splits
 from sparsestep.words import quoted, variables
 
-__all__ = ["CVResult", "Fitted", "Splits", "TargetModel"]
+__all__ = ["CVResult", "Fitted", "TargetModel"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Splits:
-    """How rows were split into those to fit to and those to test on.
-
-    Attributes
-    ----------
-    scheme : str
-        In words, such as "10-fold cross-validation, 3 times".
-    splitter : str, or None
-        What made the splits, if not the order of the rows alone (or a seed).
-    """
-
-    scheme: str
-    splitter: str | None = None
 
 
 @dataclass(frozen=True)

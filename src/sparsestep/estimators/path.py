@@ -16,7 +16,8 @@ from sparsestep.selection.criteria import (
     least_criterion,
     supported,
 )
-from sparsestep.solvers.fitting import Fits, Settings
+from sparsestep.solvers.equations import Settings
+from sparsestep.solvers.fitting import Fits
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, variables

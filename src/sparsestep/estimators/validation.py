@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsestep.frames import column_names, is_pandas
 from sparsestep.moments.table import real_numbers, unmasked
 from sparsestep.words import quoted, repeated
 
@@ -17,7 +18,6 @@ __all__ = [
     "alpha_values",
     "alphas_wanted",
     "interval_level",
-    "is_pandas",
     "new_rows",
     "one_alpha",
     "other_columns",
@@ -86,14 +86,9 @@ def read_target(y: Any) -> Any:
     return y
 
 
-def is_pandas(X: Any) -> bool:
-    """Whether X is a frame of pandas, or like one."""
-    return hasattr(X, "iloc") and hasattr(X, "columns")
-
-
 def require_columns(table: Any, what: str) -> None:
     """Refuse frames without columns, or with two of one name; what has no names may pass."""
-    names = getattr(table, "column_names", getattr(table, "columns", None))
+    names = column_names(table)
     if names is None:
         return
     if not len(names):

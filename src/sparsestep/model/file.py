@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from sparsestep.estimators.fitted import CVResult, Fitted, Splits, TargetModel
+from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import t_interval
@@ -38,6 +38,7 @@ from sparsestep.model.document import (
     parsed,
     sealed,
 )
+from sparsestep.selection.splitting import Splits
 from sparsestep.whole_file import whole_file
 from sparsestep.words import made_up_names, model_within
 

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.criteria import best_fitting
-from sparsestep.solvers.equations import RowEquations, independent_columns
-from sparsestep.solvers.fitting import Fits, Problem, Settings, fit_alphas, swapped
+from sparsestep.solvers.equations import (
+    RowEquations,
+    ScaledProblem,
+    Settings,
+    independent_columns,
+)
+from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
 from sparsestep.solvers.wide import supported_size
 from sparsestep.threads import one_blas_thread
 
@@ -157,7 +162,7 @@ def every_size(
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
 
 
-def fit_grid(problem: Problem, n_alphas: int, settings: Settings) -> Array:
+def fit_grid(problem: ScaledProblem, n_alphas: int, settings: Settings) -> Array:
     """An automatic grid for each target, (n_targets, n_alphas), as `alpha_grid` spaces it."""
     scale = _Scale.of(problem, settings)
     penalized = settings.factors(problem.moments.n_features) > 0
@@ -182,7 +187,7 @@ def fit_every_size(
     `only` one size is asked for, others are found by chance. To polish is to swap at each size: the
     exact objective has fewer sizes than the loop along alpha.
     """
-    problem = Problem.of(moments, settings)
+    problem = ScaledProblem.of(moments, settings)
     scale = _Scale.of(problem, settings, only)
     plain = replace(settings, polish=None)
     rounds: list[Fits] = []
@@ -257,7 +262,7 @@ class _Scale:
     wide: bool
 
     @classmethod
-    def of(cls, problem: Problem, settings: Settings, largest: int | None = None) -> "_Scale":
+    def of(cls, problem: ScaledProblem, settings: Settings, largest: int | None = None) -> "_Scale":
         moments, equations = problem.moments, problem.equations(np.ones(1))
         size = problem.diag
         factor = settings.factors(len(size))

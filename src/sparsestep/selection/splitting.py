@@ -1,5 +1,7 @@
 """The moments that a cross-validation needs, from rows and any of scikit-learn's splits."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,22 +11,67 @@ from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
 from sparsestep.words import cross_validation
 
-__all__ = ["split_moments"]
+__all__ = ["GIVEN_FOLDS", "Splits", "TrainAndTest"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
+# What made the splits where only the moments of each fold are known.
+GIVEN_FOLDS = "the moments of each fold, given"
 
 
-def split_moments(
+@dataclass(frozen=True)
+class Splits:
+    """How rows were split into those to fit to and those to test on.
+
+    Attributes
+    ----------
+    scheme : str
+        In words, such as "10-fold cross-validation, 3 times".
+    splitter : str, or None
+        What made the splits, if not the order of the rows alone (or a seed).
+    """
+
+    scheme: str
+    splitter: str | None = None
+
+
+@dataclass(frozen=True)
+class TrainAndTest:
+    """The moments of all rows, of each training set and of each test set."""
+
+    whole: Moments
+    train: Sequence[Moments]
+    test: Sequence[Moments]
+    splits: Splits
+
+    @classmethod
+    def of_folds(cls, folds: Sequence[Moments], splitter: str | None) -> "TrainAndTest":
+        """Each fold is a test set, and the others together train."""
+        if len(folds) < 2:
+            raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
+        for k, fold in enumerate(folds):
+            if fold.weight_sum <= 0:
+                raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
+        splits = Splits(cross_validation(len(folds)), splitter)
+        return cls(Moments.merge(folds), leave_one_out(folds), folds, splits)
+
+    @classmethod
+    def of_rows(cls, table: Table, splits: list[Any] | int, splitter: str | None) -> "TrainAndTest":
+        """Contiguous folds, if `splits` is their number, or those splits.
+
+        Splits that follow each other and whose test sets are a partition of the rows (one
+        repetition of a k-fold) are summed in one pass, and their training moments merged. Others
+        are summed one by one.
+        """
+        whole, train, test, scheme = _summed(table, splits)
+        return cls(whole, train, test, Splits(scheme, splitter))
+
+
+def _summed(
     table: Table, splits: list[Any] | int
 ) -> tuple[Moments, list[Moments], list[Moments], str]:
-    """Moments of all rows, of each training set and of each test set; the scheme in words.
-
-    A number means contiguous folds. Splits that follow each other and whose test sets are a
-    partition of the rows (one repetition of a k-fold) are summed in one pass, and their training
-    moments merged. Others are summed one by one.
-    """
+    """The moments, and the scheme in words."""
     train: list[Moments] = []
     valid: list[Moments] = []
     whole: Moments | None = None

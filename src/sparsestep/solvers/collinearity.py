@@ -4,14 +4,13 @@ With the sums of the kept columns in units of their lengths, ``C = D^-1 S D^-1``
 lose as many digits as the condition number of C has, which is the square of that of the columns.
 """
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsestep.errors import LostDigitsWarning
+from sparsestep.errors import LostDigitsWarning, warn
 from sparsestep.moments.moments import Moments
 from sparsestep.reference import negligible
 from sparsestep.solvers.equations import unit_gram
@@ -84,11 +83,11 @@ class Collinearity:
         """What to say if an error has left fewer than six digits."""
         return LostDigitsWarning(self.condition_number, error, advice) if error > _BAD else None
 
-    def warn(self, error: float, advice: str, stacklevel: int) -> LostDigitsWarning | None:
+    def warn(self, error: float, advice: str) -> LostDigitsWarning | None:
         """Say so if an error has left fewer than six digits; and what was said."""
         lost = self.lost(error, advice)
         if lost is not None:
-            warnings.warn(lost, stacklevel=stacklevel + 1)
+            warn(lost)
         return lost
 
 

@@ -21,8 +21,8 @@ from sparsestep.solvers.schedule import Schedule
 
 __all__ = [
     "NormalEquations",
-    "Problem",
     "RowEquations",
+    "ScaledProblem",
     "Settings",
     "copies_among_rows",
     "independent_columns",
@@ -226,7 +226,7 @@ def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ScaledProblem:
     """Least squares for one set of moments in the units of the engine, whatever the alphas.
 
     Columns that may not enter are zero. Of equal columns one may: that of the smallest penalty
@@ -255,7 +255,7 @@ class Problem:
     _right: Array
 
     @classmethod
-    def of(cls, moments: Moments, settings: Settings) -> "Problem":
+    def of(cls, moments: Moments, settings: Settings) -> "ScaledProblem":
         """The problem of these moments."""
         scale_x, scale_y, mean_x, mean_y = units(moments, settings)
         away_x, away_y = moments.mean_x - mean_x, np.atleast_1d(moments.mean_y) - mean_y
@@ -330,7 +330,7 @@ class Problem:
 
 
 def units(moments: Moments, settings: Settings) -> tuple[Array, Array, Array, Array]:
-    """Scales and means of the columns and targets: `scale_x` to `mean_y` of `Problem`."""
+    """Scales and means of the columns and targets: `scale_x` to `mean_y` of `ScaledProblem`."""
     weight = moments.weight_sum
     if not _LIGHTEST <= weight <= 1.0 / _LIGHTEST:
         raise ValueError(

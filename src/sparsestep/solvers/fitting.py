@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import NormalEquations, Problem, RowEquations, Settings
+from sparsestep.solvers.equations import NormalEquations, RowEquations, ScaledProblem, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
 from sparsestep.threads import one_blas_thread, side_by_side
 
-__all__ = ["Fits", "Problem", "Settings", "fit_alphas", "literal_steps", "swapped"]
+__all__ = ["Fits", "fit_alphas", "literal_steps", "swapped"]
 
 Array = NDArray[np.float64]
 
@@ -61,10 +61,12 @@ class Fits:
         )
 
 
-def fit_alphas(data: Sequence[Moments | Problem], alphas: Array, settings: Settings) -> list[Fits]:
+def fit_alphas(
+    data: Sequence[Moments | ScaledProblem], alphas: Array, settings: Settings
+) -> list[Fits]:
     """The models of each of `data` for `alphas`, (n_alphas,) or a row of them per target.
 
-    Moments are made a `Problem` here; one that is there already is not made again.
+    Moments are made a `ScaledProblem` here; one that is there already is not made again.
     """
     moments = [_moments(each) for each in data]
     told = _told(len(data) * np.size(moments[0].mean_y) * alphas.shape[-1], settings)
@@ -82,14 +84,14 @@ def fit_alphas(data: Sequence[Moments | Problem], alphas: Array, settings: Setti
     return [found[k] for k in range(len(data))]
 
 
-def _moments(data: Moments | Problem) -> Moments:
+def _moments(data: Moments | ScaledProblem) -> Moments:
     """The moments behind a problem."""
-    return data.moments if isinstance(data, Problem) else data
+    return data.moments if isinstance(data, ScaledProblem) else data
 
 
-def _problem(data: Moments | Problem, settings: Settings) -> Problem:
+def _problem(data: Moments | ScaledProblem, settings: Settings) -> ScaledProblem:
     """The problem of moments, unless it is there already."""
-    return data if isinstance(data, Problem) else Problem.of(data, settings)
+    return data if isinstance(data, ScaledProblem) else ScaledProblem.of(data, settings)
 
 
 def _told(total: int, settings: Settings) -> Callable[[int], None]:
@@ -111,7 +113,7 @@ def _told(total: int, settings: Settings) -> Callable[[int], None]:
 
 
 def _fit_thin(
-    data: Moments | Problem, alphas: Array, settings: Settings, told: Callable[[int], None]
+    data: Moments | ScaledProblem, alphas: Array, settings: Settings, told: Callable[[int], None]
 ) -> Fits:
     """The models of moments with fewer rows than columns."""
     problem = _problem(data, settings)
@@ -128,7 +130,7 @@ def _fit_thin(
 
 
 def _fit_dense(
-    data: Sequence[Moments | Problem],
+    data: Sequence[Moments | ScaledProblem],
     alphas: Array,
     settings: Settings,
     told: Callable[[int], None],
@@ -183,7 +185,7 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
 
     For one target, in the units and on the columns of a fit: what may not enter stays zero.
     """
-    equations = Problem.of(moments, settings).equations(np.array([alpha]))
+    equations = ScaledProblem.of(moments, settings).equations(np.array([alpha]))
     if isinstance(equations, RowEquations) and settings.solver != "reference" and alpha > 0:
         factor = settings.factors(moments.n_features)
         sets = WorkingSets(equations.A, equations.y[0], factor, settings.schedule)
@@ -237,7 +239,7 @@ def _polished(
 
 def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
     """Models of these sizes, one for each alpha, that no swap of two variables improves."""
-    problem = Problem.of(moments, settings)
+    problem = ScaledProblem.of(moments, settings)
     equations = problem.equations(fits.alphas)
     coefs = _polished(equations, problem.scaled(fits.coefs), settings, lambda count: None, sizes)
     return Fits(fits.alphas, *problem.back(coefs), fits.n_iter)

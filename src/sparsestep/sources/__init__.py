@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from sparsestep.errors import OutOfRangeError
+from sparsestep.frames import comes_from
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import Request, comes_from, folds_and_seed, load, require_columns
+from sparsestep.sources.checks import Request, folds_and_seed, load, require_columns
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import finish
 

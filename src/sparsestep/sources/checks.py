@@ -1,7 +1,6 @@
 """What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsestep.errors import RowNamesWarning
+from sparsestep.errors import RowNamesWarning, warn
 from sparsestep.moments.sums import Sums
 from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.words import quoted, repeated, sentence
@@ -20,11 +19,9 @@ __all__ = [
     "Columns",
     "Request",
     "choose",
-    "comes_from",
     "folds_and_seed",
     "load",
     "require_columns",
-    "target_names",
 ]
 
 
@@ -99,7 +96,7 @@ def choose(
         features = [name for name in names if name not in (target, weight, *out)]
         if out:
             nameless = out == [""] and names[0] == ""
-            warnings.warn(RowNamesWarning(out, nameless), stacklevel=4)
+            warn(RowNamesWarning(out, nameless))
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
             raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
@@ -154,25 +151,6 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
     if isinstance(seed, bool) or not isinstance(seed, whole) or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {seed!r}.")
     return None if folds is None else int(folds), int(seed)
-
-
-def target_names(y: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a frame, or of a series; None unless all are texts."""
-    if hasattr(y, "column_names"):
-        names = tuple(y.column_names)
-    elif hasattr(y, "columns"):
-        names = tuple(y.columns)
-    elif hasattr(y, "to_frame"):
-        # Unlike the name of a Dask array, that of a series means something.
-        names = (y.name,)
-    else:
-        return None
-    return names if all(isinstance(name, str) and name for name in names) else None
-
-
-def comes_from(value: Any, *packages: str) -> bool:
-    """Whether the value's class, or one it inherits from, is defined in one of the packages."""
-    return any(base.__module__.split(".")[0] in packages for base in type(value).__mro__)
 
 
 def load(module: str, extra: str | None = None) -> Any:

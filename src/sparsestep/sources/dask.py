@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsestep.frames import is_dask, text_names
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.table import Table
@@ -20,23 +21,16 @@ from sparsestep.sources.checks import (
     Columns,
     Request,
     choose,
-    comes_from,
     folds_and_seed,
     load,
-    target_names,
 )
 from sparsestep.sources.folds import fold_numbers
 from sparsestep.sources.merging import Parts, RowCounts, finish, merge
 
-__all__ = ["is_dask", "moments", "predict", "sums_of"]
+__all__ = ["moments", "predict", "sums_of"]
 
 # Pieces merged by one task.
 SPLIT_EVERY = 8
-
-
-def is_dask(value: Any) -> bool:
-    """Whether the value is a Dask array, frame or series; imports nothing."""
-    return comes_from(value, "dask", "dask_expr") and hasattr(type(value), "ndim")
 
 
 def moments(
@@ -66,7 +60,7 @@ def moments(
         part(number, folds, seed, *pieces)
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
-    return finish(*_computed(leaves), "X", folds, target_names=target_names(y))
+    return finish(*_computed(leaves), "X", folds, target_names=text_names(y))
 
 
 def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any:

@@ -1,13 +1,12 @@
 """Sums of each fold, gathered from blocks of rows that are summed anywhere in any number."""
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sparsestep.errors import DroppedRowsWarning
+from sparsestep.errors import DroppedRowsWarning, warn
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import Run, run_id
 from sparsestep.moments.sums import Accumulator, Sums
@@ -86,7 +85,7 @@ def finish(
         )
     if counts.dropped:
         missing = dict(counts.missing.most_common())
-        warnings.warn(DroppedRowsWarning(counts.dropped, counts.rows, missing), stacklevel=3)
+        warn(DroppedRowsWarning(counts.dropped, counts.rows, missing))
     if folds is None:
         return Moments._make(found[0])
     # Not the folders of a path: a file of moments may travel further than it.

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.sources.checks import comes_from
+from sparsestep.frames import comes_from
 from sparsestep.sources.csv_format import CsvFormat
 
 __all__ = [
