@@ -169,7 +169,7 @@ def test_an_unpenalized_column_without_effect():
 )
 def test_penalty_factors(m, seed, log_alpha, data):
     S, q = problem("constant", 100, m, seed)
-    values = st.sampled_from([0.0, 0.3, 1.0, 4.0, np.inf])
+    values = st.sampled_from([0.0, 1e-3, 0.3, 1.0, 4.0, 1e3, np.inf])
     factor = np.array(data.draw(st.lists(values, min_size=m, max_size=m)))
     alphas = np.array([2.0**log_alpha])
     found = engine(S, q, alphas, factor=factor)
