@@ -187,19 +187,22 @@ class WorkingSets:
         `least` explains.
         """
         kept = np.flatnonzero(b)
-        unit, x = self.A[:, kept] / self.length[kept], b[kept] * self.length[kept]
+        if not len(kept):
+            return True
+        length = self.length[kept]
+        unit, x = self.A[:, kept] / length, b[kept] * length
         factor = linalg.cho_factor(unit.T @ unit, check_finite=False)
         last_gamma = float(self.schedule.gammas()[-1])
-        d = alpha * self.factor[kept] * weights(b[kept], last_gamma) / self.length[kept] ** 2
+        d = alpha * self.factor[kept] * weights(b[kept], last_gamma) / length / length
         if np.any(np.abs(linalg.cho_solve(factor, d * x)) > _EQUAL * np.abs(x)):
             return False
-        allowed = 100 * np.finfo(np.float64).eps / least * np.abs(x).max(initial=0.0)
+        allowed = 100 * np.finfo(np.float64).eps / least * np.abs(x).max()
         for _ in range(_ROUNDS):
             change = linalg.cho_solve(factor, (self.y - unit @ x) @ unit)
             if np.any(np.abs(change) > allowed):
                 return False
             x += change
-        b[kept] = x / self.length[kept]
+        b[kept] = x / length
         return True
 
     def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> list[Index]:
