@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from designs import KINDS, PAPER_ALPHAS, compare, engine, problem
 from sparsestep import SparseStep, sparsestep_path
+from sparsestep.errors import LostDigitsWarning
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import NormalEquations, later_copies
@@ -148,6 +151,25 @@ def test_what_rounding_leaves_of_a_dependent_column_has_no_effect(seed, left, m)
     predictions = [Z @ fit.coefs + fit.intercepts for Z, fit in zip((X, near), fits, strict=True)]
     np.testing.assert_allclose(predictions[1], predictions[0], rtol=0, atol=1e-5)
     assert np.abs(fits[1].coefs).max() < 10
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+@pytest.mark.parametrize(
+    ("m", "common", "left"), [(200, 3, -5), (60, 3, -5.5), (60, 0, -6), (5, 0, -6.5)]
+)
+def test_what_a_nearly_dependent_column_explains_stays(m, common, left, dependent):
+    """Whatever else depends on each other."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((700, m)) + common * rng.standard_normal((700, 1))
+    own = rng.standard_normal(700)
+    X[:, -1] = X[:, 0] + X[:, 1] + 10.0**left * own
+    if dependent:
+        X[:, -2] = X[:, 2] + X[:, 3]
+    y = X[:, 1] + 4 * own + 0.1 * rng.standard_normal(700)
+    for solver in ("auto", "reference"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LostDigitsWarning)
+            assert SparseStep(1.0, solver=solver).fit(X, y).score(X, y) > 0.999
 
 
 def test_an_unpenalized_column_without_effect():

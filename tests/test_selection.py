@@ -363,6 +363,8 @@ def test_folds_that_cannot_be_used():
         SparseStepCV().fit_moments([fold])
     with pytest.raises(TypeError, match="give a list"):
         SparseStepCV().fit_moments(fold)
+    with pytest.raises(TypeError, match="not <class 'int'>"):
+        SparseStepCV().fit_moments([1, 2])
     with pytest.raises(TypeError, match=r"got list\. Several become one by Moments\.merge"):
         SparseStep().fit_moments([fold])
     empty = Moments.from_folds(X, y, np.repeat([0, 2], 20))[1]

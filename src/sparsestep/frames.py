@@ -23,8 +23,9 @@ def is_pandas(value: Any) -> bool:
 
 def column_names(frame: Any) -> Sequence[Any] | None:
     """The names of a frame's columns, or of an Arrow table's; None if the value has none."""
-    names: Sequence[Any] | None = getattr(frame, "column_names", getattr(frame, "columns", None))
-    return names
+    columns: Sequence[Any] | None = getattr(frame, "columns", None)
+    # An Arrow table has its columns there; a pandas frame may have one of that name.
+    return columns if is_pandas(frame) else getattr(frame, "column_names", columns)
 
 
 def text_names(frame: Any) -> tuple[str, ...] | None:

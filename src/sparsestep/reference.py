@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = ["in_range", "loop", "negligible", "ridge", "sparsestep_reference"]
+__all__ = ["in_range", "loop", "negligible", "nothing", "ridge", "sparsestep_reference"]
 
 
 def sparsestep_reference(
@@ -113,10 +113,21 @@ def negligible(m: int) -> float:
     return 10 * m * float(np.finfo(np.float64).eps)
 
 
+def nothing(values: NDArray[np.float64]) -> float:
+    """Up to which size eigenvalues, of a Gram matrix of columns of unit length, are rounding.
+
+    That of its entries comes to eps sqrt(m), that of the eigenvalues to eps times the largest.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    return float(4 * eps * (np.sqrt(len(values)) + values[-1]))
+
+
 def in_range(S: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
     """`q` without its part outside the range of `S`, one row or several.
 
     ``X'y`` lies in the range of ``X'X``: the rest is rounding, which small penalties would blow up.
+    Where the range itself is lost to rounding, the rest may be an effect; it stays if it explains
+    more than a thousandth of what the best column does.
     """
     length = np.sqrt(np.diag(S))
     A = S / length / length[:, np.newaxis]
@@ -124,8 +135,11 @@ def in_range(S: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float
     if not failed and np.all(np.diag(factor) ** 2 > negligible(len(S))):
         return q
     values, vectors = linalg.eigh(A)
-    N = vectors[:, values <= negligible(len(S)) * values[-1]]
-    return np.asarray(q - (q / length) @ N @ N.T * length)
+    N = vectors[:, values <= nothing(values)]
+    along = (q / length) @ N
+    explained = np.sum(along**2, axis=-1) / nothing(values)
+    rounding = explained <= 1e-3 * np.max((q / length) ** 2, axis=-1)
+    return np.asarray(q - np.where(rounding[..., np.newaxis], along, 0.0) @ N.T * length)
 
 
 def ridge(
@@ -153,9 +167,9 @@ def ridge(
     # decides there. But for directions within the columns without a penalty: along these nothing
     # does, and the solution of least norm is taken.
     values, vectors = linalg.eigh(A)
-    null = values <= negligible(len(q)) * values[-1]
-    U, N = vectors[:, ~null], vectors[:, null]
-    b = scale * (U @ (U.T @ (scale * q) / values[~null]))
+    lost = values <= nothing(values)
+    U, N = vectors[:, ~lost], vectors[:, lost]
+    b = scale * (U @ (U.T @ (scale * q) / values[~lost]))
     _, share, V = linalg.svd(N * (d > 0)[:, np.newaxis])
     penalized = np.count_nonzero(share > np.sqrt(negligible(len(q))))
     for root, part in ((np.sqrt(d), V[:penalized]), (np.ones_like(d), V[penalized:])):

@@ -272,10 +272,10 @@ class _Scale:
         least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
         with np.errstate(over="ignore"):
             drop = (equations.q[:, used] / np.sqrt(size[used])) ** 2 / factor
-        drop = np.max(drop, axis=1, initial=0.0)
-        # A target that no variable explains has alphas of the size of its own variation.
-        drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
-        guess = drop * problem.scale_y**2
+            drop = np.max(drop, axis=1, initial=0.0)
+            # A target that no variable explains has alphas of the size of its own variation.
+            drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
+            guess = drop * problem.scale_y**2
         rank = moments.n_samples - settings.fit_intercept - always
         if isinstance(equations, RowEquations):
             # Counted, because a row in two copies tells no more apart than one of twice the weight.

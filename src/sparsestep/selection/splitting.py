@@ -50,11 +50,12 @@ class TrainAndTest:
         """Each fold is a test set, and the others together train."""
         if len(folds) < 2:
             raise ValueError(f"Cross-validation needs at least two folds; got {len(folds)}.")
+        whole = Moments.merge(folds)
         for k, fold in enumerate(folds):
             if fold.weight_sum <= 0:
                 raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
         splits = Splits(cross_validation(len(folds)), splitter)
-        return cls(Moments.merge(folds), leave_one_out(folds), folds, splits)
+        return cls(whole, leave_one_out(folds), folds, splits)
 
     @classmethod
     def of_rows(cls, table: Table, splits: list[Any] | int, splitter: str | None) -> "TrainAndTest":

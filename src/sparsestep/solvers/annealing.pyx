@@ -82,7 +82,7 @@ cdef double OUT_WEIGHT = 4.0
 cdef double AGREE = 0.1       # relative distance of b_j to least squares on the support
 cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that may turn a decision around
 cdef double LEAK = 0.05       # ... and its share that reaches other coefficients
-cdef double MARGIN = 4.0      # error of x over the correction z that is left out
+cdef double MARGIN = 4.0      # error of b over the correction that is left out
 cdef double DIGITS = 1e-9     # relative error of an answer
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
 cdef double EPS = 2.2e-16
@@ -131,7 +131,7 @@ cdef struct Problem:
     const double *operand
     int iterations
     double rz               # r'z
-    double weight           # of a correction z; below 1 / weight it is small enough
+    double weight           # of a correction of b; below 1 / weight it is small enough
     double neglected        # the largest correction of b that is left out
     double drift            # bound on the error of r
     double *x
@@ -343,7 +343,7 @@ cdef void divide_by_eigenvalues(const Gram *G, Problem *k, const double *Vr) noe
 
 
 cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
-    """Put the exact solution of the hard columns, if any, into z; r'z, and the largest change of b into k.neglected."""
+    """Put the exact solution of the hard columns, if any, into z; r'z, and what is left to correct into k.neglected."""
     cdef int i
     for i in range(k.h):
         w.tmp[i] = k.r[k.hard[i]]

@@ -212,7 +212,8 @@ class _Scaled:
         if not mu > _MILD:
             scale = np.sqrt(factor) / length
             scale[scale == 0] = scale.max() or 1.0
-            scale /= scale.max()
+            # Beyond that the square of a scale is out of the range of floats.
+            scale = np.maximum(scale / scale.max(), 1e-70)
             w, V = np.linalg.eigh(S / scale / scale[:, np.newaxis])
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
         V_t = np.ascontiguousarray(V.T)

@@ -43,7 +43,7 @@ KERNEL double iterate(int m, int dual, double a, const double *restrict p,
   return rz;
 }
 
-/* r'z, and in `most` the same. */
+/* r'z, and in `most` what is left to correct in b, as above. */
 KERNEL double product(int m, int dual, const double *restrict r, const double *restrict z,
                       double *most) {
   double rz = 0.0, largest = 0.0;

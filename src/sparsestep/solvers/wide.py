@@ -6,8 +6,9 @@ among all of them, and the annealing then keeps some by chance. So the loop runs
 1. Forward selection adds the column that lowers the residual sum of squares most, as long as that
    is by more than a share of the price of a variable (`Schedule.price`). These columns are the
    working set of an alpha.
-2. The engine follows the loop on the Gram matrix of the set; or, if its columns are collinear, the
-   literal loop runs on its rows.
+2. The engine follows the loop on the Gram matrix of the set. If the columns are nearly collinear,
+   the rows give back the digits that this loses; where they are collinear, or the answer is not
+   least squares, the literal loop runs on the rows.
 3. Every other column is checked against the residual r of the solution. It would enter if
    ``(x_j'r)^2 / ||x_j||^2`` exceeds the price, and exceeds it for each column that the loop itself
    has just refused. Columns that would enter join the set, and 2 follows again.
@@ -182,9 +183,9 @@ class WorkingSets:
     def _refine(self, b: Array, alpha: float, least: float) -> bool:
         """Least squares again, its residual from the rows; whether that is the loop's answer.
 
-        It is not if the last penalties show, or if columns that the loop set to zero at the end had
-        an effect: the change is then more than the rounding of a Gram matrix with the eigenvalue
-        `least` explains.
+        It is not if the last penalties show, or if the change is more than the rounding of a Gram
+        matrix with the eigenvalue `least` explains: columns that the loop set to zero at the end
+        then had an effect.
         """
         kept = np.flatnonzero(b)
         if not len(kept):
@@ -196,7 +197,7 @@ class WorkingSets:
         d = alpha * self.factor[kept] * weights(b[kept], last_gamma) / length / length
         if np.any(np.abs(linalg.cho_solve(factor, d * x)) > _EQUAL * np.abs(x)):
             return False
-        allowed = 100 * np.finfo(np.float64).eps / least * np.abs(x).max()
+        allowed = 10 * np.finfo(np.float64).eps / least * np.abs(x).max()
         for _ in range(_ROUNDS):
             change = linalg.cho_solve(factor, (self.y - unit @ x) @ unit)
             if np.any(np.abs(change) > allowed):
