@@ -42,12 +42,16 @@ def base_revision():
 
 
 def unpack(revision, folder):
-    """The sources of a revision; a copy, because a worktree would outlive an interrupted run."""
+    """A revision, compiled; a copy, because a worktree would outlive an interrupted run."""
     archive = subprocess.run(
-        ["git", "archive", revision, "src"], cwd=ROOT, capture_output=True, check=True
+        ["git", "archive", revision], cwd=ROOT, capture_output=True, check=True
     )
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
         tar.extractall(folder, filter="data")
+    # Where the package was not yet compiled there is no setup.py.
+    if (Path(folder) / "setup.py").exists():
+        command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+        subprocess.run(command, cwd=folder, stderr=subprocess.DEVNULL, check=True)
     return Path(folder) / "src"
 
 
@@ -92,7 +96,7 @@ def main():
     print(f"Base: {git('log', '-1', '--format=%h %s', revision)}")
     with tempfile.TemporaryDirectory() as folder:
         base, branch = unpack(revision, folder), ROOT / "src"
-        # The first run of a version compiles it.
+        # The first run of a version fills caches.
         for source in (base, branch):
             times(source, [])
         results = compare(base, branch, [], options.rounds)
