@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = ["in_range", "loop", "negligible", "nothing", "ridge", "sparsestep_reference"]
+__all__ = ["in_range", "loop", "negligible", "ridge", "sparsestep_reference"]
 
 
 def sparsestep_reference(
@@ -113,8 +113,16 @@ def negligible(m: int) -> float:
     return 10 * m * float(np.finfo(np.float64).eps)
 
 
-def nothing(values: NDArray[np.float64]) -> float:
-    """Up to which size eigenvalues, of a Gram matrix of columns of unit length, are rounding.
+def _cholesky(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The lower factor of a matrix of unit diagonal; None if a pivot may be rounding."""
+    factor, failed = linalg.lapack.dpotrf(A, lower=True)
+    if failed or not np.all(np.diag(factor) ** 2 > negligible(len(A))):
+        return None
+    return np.asarray(factor)
+
+
+def _rounding(values: NDArray[np.float64]) -> float:
+    """Up to which size eigenvalues of such a matrix, in order, are rounding.
 
     That of its entries comes to eps sqrt(m), that of the eigenvalues to eps times the largest.
     """
@@ -131,15 +139,14 @@ def in_range(S: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float
     """
     length = np.sqrt(np.diag(S))
     A = S / length / length[:, np.newaxis]
-    factor, failed = linalg.lapack.dpotrf(A, lower=True)
-    if not failed and np.all(np.diag(factor) ** 2 > negligible(len(S))):
+    if _cholesky(A) is not None:
         return q
     values, vectors = linalg.eigh(A)
-    N = vectors[:, values <= nothing(values)]
+    N = vectors[:, values <= _rounding(values)]
     along = (q / length) @ N
-    explained = np.sum(along**2, axis=-1) / nothing(values)
-    rounding = explained <= 1e-3 * np.max((q / length) ** 2, axis=-1)
-    return np.asarray(q - np.where(rounding[..., np.newaxis], along, 0.0) @ N.T * length)
+    explained = np.sum(along**2, axis=-1) / _rounding(values)
+    nothing = explained <= 1e-3 * np.max((q / length) ** 2, axis=-1)
+    return np.asarray(q - np.where(nothing[..., np.newaxis], along, 0.0) @ N.T * length)
 
 
 def ridge(
@@ -158,8 +165,8 @@ def ridge(
     scale = 1.0 / np.sqrt(np.diag(S) + d)
     A = scale[:, np.newaxis] * S * scale
     np.fill_diagonal(A, 1.0)
-    factor, failed = linalg.lapack.dpotrf(A, lower=True)
-    if not failed and np.all(np.diag(factor) ** 2 > negligible(len(q))):
+    factor = _cholesky(A)
+    if factor is not None:
         b = scale * linalg.cho_solve((factor, True), scale * q, check_finite=False)
         return b
 
@@ -167,7 +174,7 @@ def ridge(
     # decides there. But for directions within the columns without a penalty: along these nothing
     # does, and the solution of least norm is taken.
     values, vectors = linalg.eigh(A)
-    lost = values <= nothing(values)
+    lost = values <= _rounding(values)
     U, N = vectors[:, ~lost], vectors[:, lost]
     b = scale * (U @ (U.T @ (scale * q) / values[~lost]))
     _, share, V = linalg.svd(N * (d > 0)[:, np.newaxis])

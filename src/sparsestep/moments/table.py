@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsestep.errors import OutOfRangeError
+from sparsestep.frames import column_names
 from sparsestep.words import repeated
 
 __all__ = ["BLOCK_BYTES", "Table", "column_name", "real_numbers", "unmasked"]
@@ -289,7 +290,7 @@ def _target(y: Any) -> NDArray[Any]:
         raise TypeError("y is sparse; give it as an array.")
     if isinstance(y, np.ndarray):
         array = np.asarray(unmasked(y, "y"))
-    elif hasattr(y, "columns") or hasattr(y, "column_names"):
+    elif column_names(y) is not None:
         table, names = _table(y)
         _require_numbers(table, names)
         array = table[:] if isinstance(table, _Columns) else table

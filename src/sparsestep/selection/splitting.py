@@ -65,43 +65,35 @@ class TrainAndTest:
         repetition of a k-fold) are summed in one pass, and their training moments merged. Others
         are summed one by one.
         """
-        whole, train, test, scheme = _summed(table, splits)
-        return cls(whole, train, test, Splits(scheme, splitter))
-
-
-def _summed(
-    table: Table, splits: list[Any] | int
-) -> tuple[Moments, list[Moments], list[Moments], str]:
-    """The moments, and the scheme in words."""
-    train: list[Moments] = []
-    valid: list[Moments] = []
-    whole: Moments | None = None
-    partitions: list[int] = []
-    pairs = [] if isinstance(splits, int) else _row_numbers(splits, table.weight, table.n)
-    n_splits = splits if isinstance(splits, int) else len(splits)
-    while len(valid) < n_splits:
-        if isinstance(splits, int):
-            # The first folds have a row more than the others, as those of scikit-learn.
-            sizes = np.full(splits, table.n // splits)
-            sizes[: table.n % splits] += 1
-            fold_of_row: Index | None = np.repeat(np.arange(splits), sizes)
-        else:
-            fold_of_row = _partition(pairs, len(valid), table.n)
-        if fold_of_row is None:
-            for rows, into in zip(pairs[len(valid)], (train, valid), strict=True):
-                into.append(Moments._of_table(table.take(rows)))
-            continue
-        folds = Moments._of_folds(table, fold_of_row)
-        for k, fold in enumerate(folds):
-            if fold.weight_sum <= 0:
-                raise _no_rows(len(valid) + k, "test")
-        train += leave_one_out(folds)
-        valid += folds
-        whole = whole or Moments.merge(folds)
-        partitions.append(len(folds))
-    if whole is None:
-        whole = Moments._of_table(table)
-    return whole, train, valid, _scheme(n_splits, partitions)
+        train: list[Moments] = []
+        test: list[Moments] = []
+        whole: Moments | None = None
+        partitions: list[int] = []
+        pairs = [] if isinstance(splits, int) else _row_numbers(splits, table.weight, table.n)
+        n_splits = splits if isinstance(splits, int) else len(splits)
+        while len(test) < n_splits:
+            if isinstance(splits, int):
+                # The first folds have a row more than the others, as those of scikit-learn.
+                sizes = np.full(splits, table.n // splits)
+                sizes[: table.n % splits] += 1
+                fold_of_row: Index | None = np.repeat(np.arange(splits), sizes)
+            else:
+                fold_of_row = _partition(pairs, len(test), table.n)
+            if fold_of_row is None:
+                for rows, into in zip(pairs[len(test)], (train, test), strict=True):
+                    into.append(Moments._of_table(table.take(rows)))
+                continue
+            folds = Moments._of_folds(table, fold_of_row)
+            for k, fold in enumerate(folds):
+                if fold.weight_sum <= 0:
+                    raise _no_rows(len(test) + k, "test")
+            train += leave_one_out(folds)
+            test += folds
+            whole = whole or Moments.merge(folds)
+            partitions.append(len(folds))
+        if whole is None:
+            whole = Moments._of_table(table)
+        return cls(whole, train, test, Splits(_scheme(n_splits, partitions), splitter))
 
 
 def _no_rows(split: int, what: str) -> ValueError:
