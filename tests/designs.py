@@ -2,6 +2,7 @@
 engine's answers with the literal loop's."""
 
 import numpy as np
+from scipy.interpolate import BSpline
 
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
@@ -24,6 +25,7 @@ KINDS = (
     "factors",
     "indicators",
     "twins",
+    "splines",
 )
 WIDE_KINDS = ("uncorrelated", "ar1", "heavy_tailed", "badly_scaled", "blocks", "integer")
 PAPER_ALPHAS = 2.0 ** np.linspace(-15, 15, 101)
@@ -73,6 +75,13 @@ def design(kind, n, m, rng):
     if kind == "twins":  # half of the columns nearly those of the other half
         half = m // 2
         X[:, :half] = X[:, half : 2 * half] + 10.0 ** rng.uniform(-2.3, -1) * X[:, :half]
+        return X
+    if kind == "splines":  # cubic B-splines of variables, which add up to 1 for each
+        X = rng.random((n, m))
+        for low in range(0, m - 3, 12):
+            size = min(12, m - low)
+            knots = np.linspace(-3 / (size - 3), 1 + 3 / (size - 3), size + 4)
+            X[:, low : low + size] = BSpline.design_matrix(X[:, low], knots, 3).toarray()
         return X
     assert kind == "uncorrelated"
     return X

@@ -200,6 +200,32 @@ def test_penalty_factors(m, seed, log_alpha, data):
     assert np.all(found[0][np.isinf(factor)] == 0)
 
 
+@given(
+    kind=st.sampled_from(["indicators", "splines"]),
+    m=st.integers(6, 40),
+    seed=st.integers(0, 10**6),
+    log_alpha=st.floats(-20, 10),
+    factors=st.sampled_from([(1.0,), (1.0, 0.1, 10.0), (1.0, 1.0, 0.0, 1.0, np.inf)]),
+    schedule=st.builds(
+        Schedule,
+        gamma_stop=st.sampled_from([1e-8, 1e-6]),
+        gamma_step=st.sampled_from([2.0, 3.0, 4.0]),
+        t_max=st.sampled_from([1, 2, 3]),
+    ),
+)
+# All of a dependent set stays, with penalties too small for the rounding of larger ones.
+@example("indicators", 12, 682883, -1.9, (1.0,), Schedule(1e6, 1e-6, 4.0, 1))
+@example("indicators", 35, 600901, -5.9, (1.0,), Schedule(1e6, 1e-6, 4.0, 2))
+@example("splines", 19, 620342, -11.5, (1.0, 0.1, 10.0), Schedule(1e6, 1e-6, 2.0, 1))
+def test_dependent_columns(kind, m, seed, log_alpha, factors, schedule):
+    S, q = problem(kind, 20 + 5 * m, m, seed)
+    assume(not later_copies(S).any())
+    factor = np.resize(np.array(factors), m)
+    alphas = 2.0 ** (log_alpha + np.array([-3.0, 0.0, 3.0]))
+    found = engine(S, q, alphas, schedule, factor)
+    compare(S, q, alphas, found, penalty_factor=factor, **vars(schedule))
+
+
 @pytest.mark.parametrize("n", [5, 20, 39])
 def test_more_columns_than_rows(n):
     S, q = problem("uncorrelated", n, 40, 3)

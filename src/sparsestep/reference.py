@@ -8,7 +8,7 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = ["in_range", "loop", "negligible", "ridge", "sparsestep_reference"]
+__all__ = ["in_range", "loop", "negligible", "ridge", "rounding", "sparsestep_reference"]
 
 
 def sparsestep_reference(
@@ -121,7 +121,7 @@ def _cholesky(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return np.asarray(factor)
 
 
-def _rounding(values: NDArray[np.float64]) -> float:
+def rounding(values: NDArray[np.float64]) -> float:
     """Up to which size eigenvalues of such a matrix, in order, are rounding.
 
     That of its entries comes to eps sqrt(m), that of the eigenvalues to eps times the largest.
@@ -142,9 +142,9 @@ def in_range(S: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float
     if _cholesky(A) is not None:
         return q
     values, vectors = linalg.eigh(A)
-    N = vectors[:, values <= _rounding(values)]
+    N = vectors[:, values <= rounding(values)]
     along = (q / length) @ N
-    explained = np.sum(along**2, axis=-1) / _rounding(values)
+    explained = np.sum(along**2, axis=-1) / rounding(values)
     nothing = explained <= 1e-3 * np.max((q / length) ** 2, axis=-1)
     return np.asarray(q - np.where(nothing[..., np.newaxis], along, 0.0) @ N.T * length)
 
@@ -174,7 +174,7 @@ def ridge(
     # decides there. But for directions within the columns without a penalty: along these nothing
     # does, and the solution of least norm is taken.
     values, vectors = linalg.eigh(A)
-    lost = values <= _rounding(values)
+    lost = values <= rounding(values)
     U, N = vectors[:, ~lost], vectors[:, lost]
     b = scale * (U @ (U.T @ (scale * q) / values[~lost]))
     _, share, V = linalg.svd(N * (d > 0)[:, np.newaxis])

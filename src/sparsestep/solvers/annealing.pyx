@@ -10,8 +10,10 @@ by conjugate gradients in the textbook's letters (x, r, z, p, Ap), preconditione
 columns are strongly correlated, by an exact Cholesky factor of the *hard* columns (d_j < 1 in the primal,
 d_j > tau_j in the dual) and the diagonal elsewhere. The form with fewer hard columns is taken. With nearly
 all columns hard, the preconditioner is (S + level I)^-1 by eigenvectors if the penalties are nearly alike, as
-in a ridge regression, but for a few directions taken exactly; else the step is a direct solve. `e` is the diagonal
-added to the matrix: d, or 1 / d.
+in a ridge regression; else the step is a direct solve. `e` is the diagonal added to the matrix: d, or 1 / d.
+
+The force f = q - S b lies in the range of S. So if columns are dependent, P is the pseudo-inverse, and conjugate
+gradients in the dual stay in the range of S, as with any linear constraint (Gould, Hribar and Nocedal, 2001).
 
 Differences from the textbook:
 
@@ -41,6 +43,7 @@ cdef extern from "kernels.h" nogil:
     double curvature_single(int, const double *, const double *, const float *, double *)
     double iterate(int, int, double, const double *, const double *, const double *, double *, double *, double *, double *)
     double product(int, int, const double *, const double *, double *)
+    double dot(int, const double *, const double *)
     void add(int, double, const double *, double *)
     void subtract(int, double, const double *, double *)
     double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
@@ -94,13 +97,16 @@ cdef struct Gram:  # what the problems share
     int m, n_gammas, t_max
     double gamma_step, epsilon
     double mu               # lower bound on the smallest eigenvalue of S
+    double lowest           # and on the smallest that P inverts
+    int n_null              # how many are zero
     double strict           # weight of an error that the loop remembers in full ...
     double loose            # ... and of one that it forgets
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     bint literal            # every step of the loop, by direct solves, whatever the bound says
     bint single             # products in single precision
     const double *S
-    const double *P         # the inverse of S
+    const double *P         # the inverse of S; if columns are dependent, the pseudo-inverse
+    const double *null      # orthonormal rows that span the null space of S
     const double *ones      # the diagonal of S ...
     const double *diagonal  # ... and of P
     const double *tau       # what the other columns leave of each: 1 / P_jj
@@ -139,11 +145,13 @@ cdef struct Problem:
     double *p
     double *e               # the diagonal added to the matrix
     double *inverse         # of the diagonal of the system
-    # The preconditioner: hard columns, or low directions, and the factor of their block.
-    int h, n_low, capacity
+    # The preconditioner: hard columns and the factor of their block.
+    int h, capacity
     int *hard
     double *L
-    double level            # the penalty that the other directions are taken with
+    double level            # of the spectral one, the penalty
+    double *null            # of dependent columns, in the dual: the rows of G.null over the preconditioner,
+    double *C               # ... and the factor of their products with G.null
 
 cdef struct Scratch:
     double *z
@@ -268,7 +276,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
     # 2) The form with fewer hard columns; a change of form costs a product, so it must pay.
-    if k.direct or G.mu <= (TRUST if k.ending else SOME_TRUST):
+    if k.direct or G.lowest <= (TRUST if k.ending else SOME_TRUST):
         form = PRIMAL
     elif form < 0:
         form = DUAL if n_hard[DUAL] < n_hard[PRIMAL] else PRIMAL
@@ -285,7 +293,8 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     k.form = form
     if k.asked == RESIDUAL:
         for j in range(m):
-            k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j]
+            # From zero if columns are dependent: d b is in the range of S but for rounding, which counts where d is tiny.
+            k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j] if G.n_null == 0 else 0.0
     k.h = 0
     if k.exact or not (G.mild or k.spectral):
         for j in range(m):
@@ -297,59 +306,75 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     if form == DUAL:
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest
-    if k.spectral:
-        return factorize_low_directions(G, k)
-    return k.h == 0 or factorize(k, G.S if form == PRIMAL else G.P, k.e, m)
+    if k.h > 0 and not factorize(k, G.S if form == PRIMAL else G.P, k.e, m):
+        return False
+    if form == PRIMAL or G.n_null == 0 or precondition_null_space(G, k):
+        return True
+    k.direct = True
+    return start_step(G, k)
+
+
+cdef bint precondition_null_space(const Gram *G, Problem *k) noexcept nogil:
+    """M^-1 N' for the null space N of S, and the factor of N M^-1 N'; False if rounding decides in the null space."""
+    cdef int i, j, l, n = G.n_null, m = G.m
+    cdef double largest = 0.0
+    if k.null == NULL:
+        k.null = <double *>malloc(<size_t>n * (m + n) * sizeof(double))
+        if k.null == NULL:
+            return False
+        k.C = k.null + <size_t>n * m
+    for i in range(n):
+        for j in range(m):
+            k.null[<size_t>i * m + j] = k.inverse[j] * G.null[<size_t>i * m + j]
+        solve_hard(k, G.null + <size_t>i * m, k.null + <size_t>i * m, k.p)
+    for i in range(n):
+        for l in range(i + 1):
+            k.C[i * n + l] = dot(m, G.null + <size_t>l * m, k.null + <size_t>i * m)
+    if not cholesky(k.C, n):
+        return False
+    # N x is zero but for the rounding of x, and C turns that into an error of b.
+    for j in range(m):
+        largest = fmax(largest, fabs(k.x[j]))
+    for i in range(n):
+        if not 10 * EPS * largest * k.weight <= k.C[i * n + i] ** 2:
+            return False
+    return True
 
 
 cdef bint nearly_alike(const Gram *G, Problem *k, const double *d) noexcept nogil:
-    """Whether but few eigenvalues of S + level I are small beside the differences of the penalties from it."""
+    """Whether the eigenvalues of S + level I are large beside the differences of the penalties from it."""
     cdef int j
     cdef double least = INFINITY, most = 0.0
     for j in range(G.m):
         least, most = fmin(least, d[j] * G.metric[j]), fmax(most, d[j] * G.metric[j])
-    k.level, k.n_low = 0.5 * (least + most), 0
-    while 16 * k.n_low <= G.m and G.w[k.n_low] + k.level < SPREAD * (most - k.level):
-        k.n_low += 1
-    return 16 * k.n_low <= G.m
+    k.level = 0.5 * (least + most)
+    return G.w[0] + k.level > SPREAD * (most - k.level)
 
 
-cdef bint factorize_low_directions(const Gram *G, Problem *k) noexcept nogil:
-    """The Cholesky factor of V'(S + D)V for the smallest eigenvalues."""
-    cdef int i, j, l, n = k.n_low
-    cdef double v
-    cdef const double *row
-    if not reserve(k, n):
-        return False
-    memset(k.L, 0, <size_t>n * n * sizeof(double))
-    for j in range(G.m):
-        row = G.V + <size_t>j * G.m
-        for i in range(n):
-            v = k.e[j] * row[i]
-            for l in range(i + 1):
-                k.L[i * n + l] += v * row[l]
-    for i in range(n):
-        k.L[i * n + i] += G.w[i]
-    return cholesky(k.L, n)
-
-
-cdef void divide_by_eigenvalues(const Gram *G, Problem *k, const double *Vr) noexcept nogil:
-    """k.inverse <- V'r over the eigenvalues of S + D: over their block for the low ones, w + level for others."""
+cdef void solve_hard(const Problem *k, const double *r, double *z, double *tmp) noexcept nogil:
+    """Put the exact solution of the hard columns, if any, into z."""
     cdef int i
-    memcpy(k.inverse, Vr, G.m * sizeof(double))
-    substitute(k.L, k.n_low, k.inverse)
-    for i in range(k.n_low, G.m):
-        k.inverse[i] /= G.w[i] + k.level
+    for i in range(k.h):
+        tmp[i] = r[k.hard[i]]
+    substitute(k.L, k.h, tmp)
+    for i in range(k.h):
+        z[k.hard[i]] = tmp[i]
 
 
 cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
-    """Put the exact solution of the hard columns, if any, into z; r'z, and what is left to correct into k.neglected."""
-    cdef int i
-    for i in range(k.h):
-        w.tmp[i] = k.r[k.hard[i]]
-    substitute(k.L, k.h, w.tmp)
-    for i in range(k.h):
-        w.z[k.hard[i]] = w.tmp[i]
+    """Complete z = M^-1 r, which is r over the diagonal so far; r'z, and what is left to correct into k.neglected.
+
+    In the dual of dependent columns x stays in the range of S, where r is known but for its part in the null space
+    N: that part is chosen so that N z = 0.
+    """
+    cdef int i, n = G.n_null if k.form == DUAL else 0
+    solve_hard(k, k.r, w.z, w.tmp)
+    for i in range(n):
+        w.tmp[i] = dot(G.m, G.null + <size_t>i * G.m, w.z)
+    substitute(k.C, n, w.tmp)
+    for i in range(n):
+        subtract(G.m, w.tmp[i], G.null + <size_t>i * G.m, k.r)
+        subtract(G.m, w.tmp[i], k.null + <size_t>i * G.m, w.z)
     return product(G.m, k.form == DUAL, k.r, w.z, &k.neglected)
 
 
@@ -380,7 +405,8 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         if G.single and not k.ending:
             k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
     elif asked == ROTATED:
-        divide_by_eigenvalues(G, k, Ap)
+        for j in range(m):
+            k.inverse[j] = Ap[j] / (G.w[j] + k.level)
         return ask(k, CORRECTION, k.inverse)
     elif asked == CORRECTION:
         memcpy(w.z, Ap, m * sizeof(double))
@@ -394,7 +420,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
             # z is r over the diagonal so far.
             if k.spectral and asked != CORRECTION:
                 return ask(k, ROTATED, k.r)
-            if k.spectral or k.h > 0:
+            if not G.mild:
                 rz = precondition(G, k, w)
             if not k.neglected * k.weight <= 1.0:
                 if k.iterations < MOST_ITERATIONS and rz < INFINITY:
@@ -686,7 +712,11 @@ def solve(
     cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, n_next, which, state, steps = 0
     cdef Gram G
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
-    G.S, G.P, G.tau, G.mu = &S[0, 0], &P[0, 0], &tau[0], scaled.mu
+    G.S, G.P, G.tau, G.mu, G.lowest = &S[0, 0], &P[0, 0], &tau[0], scaled.mu, scaled.lowest
+    cdef const double[:, ::1] null = scaled.null
+    G.n_null = <int>null.shape[0]
+    if G.n_null > 0:
+        G.null = &null[0, 0]
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
@@ -775,5 +805,6 @@ def solve(
         for i in range(R):
             steps = max(steps, problems[i].steps)
             free(problems[i].L)
+            free(problems[i].null)
         free(problems)
     return steps

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.reference import in_range, negligible, ridge, sparsestep_reference
+from sparsestep.reference import in_range, negligible, ridge, rounding, sparsestep_reference
 from sparsestep.solvers import annealing
 from sparsestep.solvers.equations import NormalEquations
 from sparsestep.solvers.schedule import Schedule
@@ -150,6 +150,15 @@ class _Gram:
         return b
 
 
+def _pseudo_inverse(S: Array) -> tuple[Array, float, Array]:
+    """The pseudo-inverse of S, its smallest eigenvalue but for zeros, and its null space."""
+    values, vectors = np.linalg.eigh(S)
+    zero = values <= rounding(values)
+    kept = vectors[:, ~zero]
+    null = np.ascontiguousarray(vectors[:, zero].T)
+    return (kept / values[~zero]) @ kept.T, float(values[~zero][0]), null
+
+
 @dataclass(frozen=True)
 class _Scaled:
     """A Gram matrix of columns of unit length, and its targets.
@@ -157,11 +166,14 @@ class _Scaled:
     Attributes
     ----------
     S, P : ndarrays of shape (m, m)
-        The matrix and its inverse.
+        The matrix and its inverse, the pseudo-inverse if it is singular.
     tau : ndarray of shape (m,)
         What the other columns leave of each: ``1 / P_jj``.
-    mu : float
-        A lower bound on the smallest eigenvalue of S, 0 if it is singular.
+    mu, lowest : float
+        Lower bounds on the smallest eigenvalue of S, 0 if it is singular, and on the smallest that
+        P inverts, 0 if P is of no use.
+    null : ndarray of shape (n_null, m)
+        Orthonormal rows that span the null space of S.
     q, ols : ndarrays of shape (n_targets, m)
         The targets, each divided by `size`, and least squares.
     root : ndarray of shape (n_targets, m)
@@ -176,6 +188,8 @@ class _Scaled:
     P: Array
     tau: Array
     mu: float
+    lowest: float
+    null: Array
     q: Array
     size: Array
     ols: Array
@@ -203,11 +217,16 @@ class _Scaled:
         mu = 0.0
         if annealing.inverse(S, P):
             mu = float(1.0 / np.abs(P).sum(axis=0).max())
-        if mu >= _SINGULAR:
-            tau, ols = 1.0 / np.diag(P), q @ P
-        else:
-            mu, tau, ols = 0.0, np.zeros(len(S)), np.zeros_like(q)
+        lowest, null = mu, np.empty((0, len(S)))
+        if mu < _SINGULAR:
+            mu = 0.0
             q = in_range(S, q)
+            P, lowest, null = _pseudo_inverse(S)
+            outside = np.any(np.abs(q @ null.T) > negligible(len(S)))
+            # The dual form asks for targets in the range of S and, to be fast, a small null space.
+            if outside or 4 * len(null) > len(S):
+                lowest = 0.0
+        tau, ols = 1.0 / np.diag(P), q @ P
         metric, w, V = np.empty(0), np.empty(0), np.empty((0, 0))
         if not mu > _MILD:
             scale = np.sqrt(factor) / length
@@ -217,7 +236,9 @@ class _Scaled:
             w, V = np.linalg.eigh(S / scale / scale[:, np.newaxis])
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
         V_t = np.ascontiguousarray(V.T)
-        return cls(S, P, tau, mu, q, size, ols, length / size, factor, metric, w, V, V_t)
+        return cls(
+            S, P, tau, mu, lowest, null, q, size, ols, length / size, factor, metric, w, V, V_t
+        )
 
     def solve(
         self,
@@ -271,19 +292,19 @@ class _Scaled:
         if self.mu > _MILD or np.any(self.factor == 0):
             return longest[target, np.newaxis]
         bound = np.empty((len(alpha), len(gammas)))
-        rounding = negligible(len(self.w))
+        tolerance = negligible(len(self.w))
         ladder = 2.0 ** np.arange(-60, 61)[:, np.newaxis]
         for t in np.unique(target):
             q, which = self.q[t], target == t
             along = q @ self.V
             # Along the null space of dependent columns there is nothing but rounding.
-            along[np.abs(along) <= rounding * np.abs(along).max()] = 0.0
+            along[np.abs(along) <= tolerance * np.abs(along).max()] = 0.0
             ridges = along / (self.w + ladder) @ self.V.T
             sizes = np.abs(ridges / self.root[t]).max(axis=1)
             # The small eigenvalues of columns of far different lengths are rounding beside the
             # large ones, and a ridge regression with them does not solve its equations.
             residual = np.abs(q - ridges @ self.S - ladder / self.metric * ridges).max(axis=1)
-            solved = residual <= 100 * rounding * (1.0 + np.abs(ridges).max(axis=1))
+            solved = residual <= 100 * tolerance * (1.0 + np.abs(ridges).max(axis=1))
             sizes[~solved] = longest[t]
             # Not monotone: the largest of the two rungs around each penalty.
             penalty = alpha[which, np.newaxis] * scales[t].max() ** 2 / gammas**2

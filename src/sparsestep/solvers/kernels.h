@@ -57,6 +57,14 @@ KERNEL double product(int m, int dual, const double *restrict r, const double *r
   return rz;
 }
 
+/* x'y. */
+KERNEL double dot(int m, const double *restrict x, const double *restrict y) {
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (int j = 0; j < m; j++) sum += x[j] * y[j];
+  return sum;
+}
+
 /* y <- x + a y. */
 KERNEL void add(int m, double a, const double *restrict x, double *restrict y) {
 #pragma omp simd
