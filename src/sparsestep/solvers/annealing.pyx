@@ -19,7 +19,8 @@ Differences from the textbook:
 
 - The vectors p of all unfinished problems are multiplied by the matrix at once; each problem then advances
   by itself: to its next iteration, step or gamma, or to its end.
-- A step starts from the last x and its known residual, r + (e_old - e) x, which needs no product.
+- A step starts from the last x and its known residual, r + (e_old - e) x, which needs no product; in the other
+  form, from zero.
 - Iterations stop once what is left to correct in b, z in the primal and r in the dual, is small enough for
   what the loop still remembers of it.
 - Where that allows, products are in single precision. `drift` bounds the error they leave in r; when it
@@ -275,7 +276,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
-    # 2) The form with fewer hard columns; a change of form costs a product, so it must pay.
+    # 2) The form with fewer hard columns; a change of form starts anew, so it must pay.
     if k.direct or G.lowest <= (TRUST if k.ending else SOME_TRUST):
         form = PRIMAL
     elif form < 0:
@@ -288,13 +289,11 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     k.exact = k.direct or (nearly_all and not k.spectral)
     if k.exact or k.spectral:
         form = PRIMAL
-    # 4) The system, and the residual of the last x: in another form it takes a product.
-    ask(k, RESIDUAL if form != k.form and not k.exact else NOTHING, k.x)
-    k.form = form
-    if k.asked == RESIDUAL:
-        for j in range(m):
-            # From zero if columns are dependent: d b is in the range of S but for rounding, which counts where d is tiny.
-            k.x[j] = k.b[j] if form == PRIMAL else d[j] * k.b[j] if G.n_null == 0 else 0.0
+    # 4) The system, and the residual of the last x; in another form x starts at zero.
+    if form != k.form:
+        memset(k.x, 0, m * sizeof(double))
+        memcpy(k.r, k.q if form == PRIMAL else k.ols, m * sizeof(double))
+        k.form, k.drift = form, 0.0
     k.h = 0
     if k.exact or not (G.mild or k.spectral):
         for j in range(m):
@@ -386,7 +385,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         a = r'z / p'Ap,   x += a p,   r -= a Ap,   z = M^-1 r,   p = z + (new r'z / old r'z) p.
 
     Once z is small enough, so is the error of x: the step is finished and the next system set up, whose
-    residual follows from r. Nothing but a step in the other form, and rounding, asks for r = right - A x.
+    residual follows from r. Nothing but rounding asks for r = right - A x.
     A product in single precision is in `Ap_s`, and `Ap` is where it goes in double.
     """
     cdef int j, m = G.m, state, asked = k.asked
@@ -396,7 +395,6 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         for j in range(m):
             k.r[j] = right[j] - Ap[j] - k.e[j] * k.x[j]
         k.drift = k.rz = 0.0
-        rz = iterate(m, k.form == DUAL, 0.0, k.b, k.b, k.inverse, k.x, k.r, w.z, &k.neglected)
     elif asked == CURVATURE:
         pAp = curvature(m, k.e, k.p, Ap, Ap) if Ap_s == NULL else curvature_single(m, k.e, k.p, Ap_s, Ap)
         if not pAp > 0.0:
@@ -411,6 +409,9 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
     elif asked == CORRECTION:
         memcpy(w.z, Ap, m * sizeof(double))
     while True:
+        if asked <= RESIDUAL:
+            # The residual is known: an iteration of length 0 turns it into z.
+            rz = iterate(m, k.form == DUAL, 0.0, k.b, k.b, k.inverse, k.x, k.r, w.z, &k.neglected)
         if k.exact:
             memcpy(k.x, k.q, m * sizeof(double))
             substitute(k.L, m, k.x)
@@ -437,10 +438,8 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
                 k.iterations += 1
                 return ask(k, RESIDUAL, k.x)
         state = finish_step(G, k, w)
-        if state != RUNNING or k.asked == RESIDUAL:
+        if state != RUNNING:
             return state
-        # The residual of the new system is known: a step of length 0 turns it into z.
-        rz = iterate(m, k.form == DUAL, 0.0, k.b, k.b, k.inverse, k.x, k.r, w.z, &k.neglected)
         asked = NOTHING
 
 
@@ -760,9 +759,7 @@ def solve(
             k.err = &memory[6 * <size_t>i * m]
             k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
             enter(&G, k, starts[i], from_ols[i])
-            state = RUNNING if start_step(&G, k) else DOUBTFUL
-            if state == RUNNING and k.exact:
-                state = advance(&G, k, k.p, NULL, &w)
+            state = advance(&G, k, k.p, NULL, &w) if start_step(&G, k) else DOUBTFUL
             done[i] = state == DONE
             if state == RUNNING:
                 active[n] = i
