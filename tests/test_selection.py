@@ -220,9 +220,9 @@ def test_one_size_is_searched_for_as_among_all_but_with_fewer_fits(m, correlatio
     tried = {}
 
     def sizes(alphas):
-        kept = fit_alphas([moments], alphas, Settings())[0].n_nonzero
-        tried.update(zip(alphas[0].tolist(), kept[0].tolist(), strict=True))
-        return kept
+        kept = fit_alphas([moments], alphas, Settings())[0][0].n_nonzero
+        tried.update(zip(alphas[0].tolist(), kept.tolist(), strict=True))
+        return kept[np.newaxis]
 
     alphas = {}
     for only in (None, size):

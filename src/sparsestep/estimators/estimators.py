@@ -21,10 +21,9 @@ from sparsestep.estimators.choosing import (
     by_criterion,
     by_size,
     by_validation,
-    fit_path,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import Path
+from sparsestep.estimators.path import Path, fit_path
 from sparsestep.estimators.validation import (
     KINDS,
     alphas_wanted,
@@ -807,9 +806,9 @@ def sparsestep_path(
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
     with _underflow_ignored(), one_blas_thread():
-        fits, missing = fit_path(moments, wanted, settings)
-        path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
-        path, error = path._refined(rows, 0, moments, settings)
+        path, error = fit_path(moments, wanted, settings)._refined(
+            rows, 0, moments.target(0), settings
+        )
         fullest = path.coefs[:, np.argmax(path.n_nonzero)]
         known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
     error = known.error if error is None else error

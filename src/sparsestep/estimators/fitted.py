@@ -17,7 +17,6 @@ from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import t_interval
 from sparsestep.inference.notes import FarRows, Note
 from sparsestep.inference.summary import Summary
-from sparsestep.selection.splitting import Splits
 from sparsestep.words import quoted, variables
 
 __all__ = ["CVResult", "Fitted", "TargetModel"]
@@ -39,7 +38,8 @@ class CVResult:
         The alphas of the rules; of a single fold they are the same.
     of_choice : float
         The error of the rule, its choice included; of a single fold NaN.
-    splits : Splits
+    scheme, splitter : str, and str or None
+        How the rows were split: see `TrainAndTest`.
     shrinkage : float, or None
         The penalty of the ridge regressions on the variables kept, whose errors these are.
     """
@@ -52,7 +52,8 @@ class CVResult:
     alpha_paired: float
     alpha_1se: float
     of_choice: float
-    splits: Splits
+    scheme: str
+    splitter: str | None
     shrinkage: float | None = None
 
 

@@ -42,12 +42,12 @@ def model_weights(errors: CVErrors) -> Array:
 def averaged(
     weights: Array, fits: Fits, moments: Moments, rho: float, settings: Settings
 ) -> tuple[Array, float, Array]:
-    """Coefficients and intercept of the average of one target, and the weight of each variable.
+    """Coefficients and intercept of the average, and the weight of each variable.
 
     `moments` are those that the models were fitted to, `rho` the penalty that shrank them.
     """
-    inclusion = np.minimum(weights @ (fits.coefs[0] != 0), 1.0)  # but for rounding
-    mean = weights @ fits.coefs[0]
+    inclusion = np.minimum(weights @ (fits.coefs != 0), 1.0)  # but for rounding
+    mean = weights @ fits.coefs
     kept = np.flatnonzero((inclusion > LEAST_INCLUSION) & (mean != 0))
     left_out = np.flatnonzero((inclusion <= LEAST_INCLUSION) & (mean != 0))
     coef = np.zeros_like(mean)

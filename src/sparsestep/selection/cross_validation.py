@@ -140,18 +140,11 @@ def _rounding(errors: Array, some: NDArray[np.intp] | slice = slice(None)) -> fl
     return float(1e-10 * errors[some].min() + 1e-14 * errors.max())
 
 
-def validation_errors(
-    fits: Sequence[Fits], valid: Sequence[Moments], total: float
-) -> list[CVErrors]:
-    """The errors of each target, of the fits to each training set on what it left out.
+def validation_errors(fits: Sequence[Fits], test: Sequence[Moments], total: float) -> CVErrors:
+    """The errors on each test set of the models fitted to its training set.
 
     `total` is the weight of all rows.
     """
-    weights = np.array([fold.weight_sum for fold in valid])
-    n_targets, n_alphas = fits[0].alphas.shape
-    mse = np.empty((n_targets, n_alphas, len(valid)))
-    for k, (fit, fold) in enumerate(zip(fits, valid, strict=True)):
-        for t in range(n_targets):
-            rss = fold.target(t).rss(fit.coefs[t].T, fit.intercepts[t])
-            mse[t, :, k] = np.asarray(rss) / fold.weight_sum
-    return [CVErrors(errors, weights, total) for errors in mse]
+    pairs = zip(fits, test, strict=True)
+    mse = [fold.rss(fit.coefs.T, fit.intercepts) / fold.weight_sum for fit, fold in pairs]
+    return CVErrors(np.column_stack(mse), np.array([fold.weight_sum for fold in test]), total)

@@ -22,7 +22,7 @@ from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
 from sparsestep.solvers.wide import supported_size
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["alpha_grid", "every_size", "fit_every_size", "fit_grid", "fit_size"]
+__all__ = ["alpha_grid", "alphas_to_fit", "every_size", "fit_every_size", "fit_size"]
 
 Array = NDArray[np.float64]
 Sizes = Callable[[Array], NDArray[np.intp]]
@@ -162,25 +162,25 @@ def every_size(
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
 
 
-def fit_grid(problem: ScaledProblem, n_alphas: int, settings: Settings) -> Array:
-    """An automatic grid for each target, (n_targets, n_alphas), as `alpha_grid` spaces it."""
+def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
+    """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`."""
+    if not isinstance(alphas, int):
+        return alphas
     scale = _Scale.of(problem, settings)
     penalized = settings.factors(problem.moments.n_features) > 0
     # The few models that show where the grid ends are not those that anybody waits for.
     settings = replace(settings, watch=None)
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        fits = fit_alphas([problem], alphas, settings)[0]
-        return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
+        [fits] = fit_alphas([problem], alphas, settings)
+        return np.array([np.count_nonzero(each.coefs[:, penalized], axis=1) for each in fits])
 
-    return alpha_grid(
-        sizes, scale.guess, scale.full, n_alphas, spread=scale.spread, wide=scale.wide
-    )
+    return alpha_grid(sizes, scale.guess, scale.full, alphas, spread=scale.spread, wide=scale.wide)
 
 
 def fit_every_size(
     moments: Moments, settings: Settings, only: int | None = None
-) -> tuple[Fits, list[int]]:
+) -> tuple[Fits, tuple[int, ...]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
     For one target. Variables without a penalty count, though there is no choice about them. If
@@ -193,8 +193,8 @@ def fit_every_size(
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        rounds.append(fit_alphas([problem], alphas, plain)[0])
-        return rounds[-1].n_nonzero - scale.always
+        rounds.append(fit_alphas([problem], alphas, plain)[0][0])
+        return rounds[-1].n_nonzero[np.newaxis] - scale.always
 
     _, missing = every_size(
         sizes,
@@ -205,24 +205,23 @@ def fit_every_size(
         wide=scale.wide,
     )
     found = Fits(
-        np.concatenate([fits.alphas for fits in rounds], axis=1),
-        np.concatenate([fits.coefs for fits in rounds], axis=1),
-        np.concatenate([fits.intercepts for fits in rounds], axis=1),
+        np.concatenate([fits.alphas for fits in rounds]),
+        np.concatenate([fits.coefs for fits in rounds]),
+        np.concatenate([fits.intercepts for fits in rounds]),
         max(fits.n_iter for fits in rounds),
     )
-    rss = np.asarray(moments.target(0).rss(found.coefs[0].T, found.intercepts[0]))
-    by_alpha = np.argsort(-found.alphas[0], kind="stable")
-    kept = found.n_nonzero[0, by_alpha]
+    rss = np.asarray(moments.rss(found.coefs.T, found.intercepts))
+    by_alpha = np.argsort(-found.alphas, kind="stable")
+    kept = found.n_nonzero[by_alpha]
     best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
     if kept[0] == scale.always:
         # Of the alphas too large for any variable the last says where the first one enters.
         more = np.flatnonzero(kept > scale.always)
         best[0] = by_alpha[more[0] - 1 if len(more) else 0]
-    best = best[np.argsort(-found.alphas[0, best], kind="stable")]
-    found = found.take(best)
+    found = found.take(best[np.argsort(-found.alphas[best], kind="stable")])
     if settings.polish is not None:
-        found = swapped(moments, found, found.n_nonzero[0].tolist(), settings)
-    return found, [size + scale.always for size in missing]
+        found = swapped(moments, found, found.n_nonzero.tolist(), settings)
+    return found, tuple(size + scale.always for size in missing)
 
 
 def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
@@ -232,7 +231,7 @@ def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
     alpha is returned.
     """
     fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
-    nearest = np.argmin(np.abs(fits.n_nonzero[0] - size), keepdims=True)
+    nearest = np.argmin(np.abs(fits.n_nonzero - size), keepdims=True)
     return swapped(moments, fits.take(nearest), [size], settings)
 
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
-from sparsestep.words import cross_validation
 
-__all__ = ["GIVEN_FOLDS", "Splits", "TrainAndTest"]
+__all__ = ["GIVEN_FOLDS", "TrainAndTest"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -21,29 +20,18 @@ GIVEN_FOLDS = "the moments of each fold, given"
 
 
 @dataclass(frozen=True)
-class Splits:
-    """How rows were split into those to fit to and those to test on.
-
-    Attributes
-    ----------
-    scheme : str
-        In words, such as "10-fold cross-validation, 3 times".
-    splitter : str, or None
-        What made the splits, if not the order of the rows alone (or a seed).
-    """
-
-    scheme: str
-    splitter: str | None = None
-
-
-@dataclass(frozen=True)
 class TrainAndTest:
-    """The moments of all rows, of each training set and of each test set."""
+    """The moments of all rows, of each training set and of each test set.
+
+    The `scheme` of the splits is in words, such as "10-fold cross-validation, 3 times"; `splitter`
+    is what made them, if not the order of the rows alone (or a seed).
+    """
 
     whole: Moments
     train: Sequence[Moments]
     test: Sequence[Moments]
-    splits: Splits
+    scheme: str
+    splitter: str | None
 
     @classmethod
     def of_folds(cls, folds: Sequence[Moments], splitter: str | None) -> "TrainAndTest":
@@ -54,8 +42,8 @@ class TrainAndTest:
         for k, fold in enumerate(folds):
             if fold.weight_sum <= 0:
                 raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
-        splits = Splits(cross_validation(len(folds)), splitter)
-        return cls(whole, leave_one_out(folds), folds, splits)
+        scheme = _scheme(len(folds), [len(folds)])
+        return cls(whole, leave_one_out(folds), folds, scheme, splitter)
 
     @classmethod
     def of_rows(cls, table: Table, splits: list[Any] | int, splitter: str | None) -> "TrainAndTest":
@@ -93,7 +81,7 @@ class TrainAndTest:
             partitions.append(len(folds))
         if whole is None:
             whole = Moments._of_table(table)
-        return cls(whole, train, test, Splits(_scheme(n_splits, partitions), splitter))
+        return cls(whole, train, test, _scheme(n_splits, partitions), splitter)
 
 
 def _no_rows(split: int, what: str) -> ValueError:
@@ -104,12 +92,13 @@ def _no_rows(split: int, what: str) -> ValueError:
 
 
 def _scheme(n_splits: int, partitions: list[int]) -> str:
-    """In words, splits of which some make partitions of so many folds each."""
+    """The splits in words; `partitions` are the numbers of folds of those that are partitions."""
     if n_splits == 1:
         return "one hold-out split"
     if sum(partitions) < n_splits or len(set(partitions)) > 1:
         return f"{n_splits} splits"
-    return cross_validation(partitions[0], len(partitions))
+    times = f", {len(partitions)} times" if len(partitions) > 1 else ""
+    return f"{partitions[0]}-fold cross-validation{times}"
 
 
 def _row_numbers(splits: list[Any], weight: Array | None, n: int) -> list[Split]:
