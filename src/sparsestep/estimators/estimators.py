@@ -171,10 +171,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         table = self._table(X, y, sample_weight)
-        moments = Moments._of_table(table)._labelled(text_names(y))
-        with _underflow_ignored(), one_blas_thread():
-            self._show(self._chosen(moments, table))
-        return self
+        return self._choose(Moments._of_table(table)._labelled(text_names(y)), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to moments: the same model as from the rows they came from.
@@ -188,12 +185,16 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self
         """
         self._adopt(moments)
+        return self._choose(moments)
+
+    def _choose(self, data: Any, rows: Table | None = None) -> Self:
+        """Fit, choose among the fits, and set the attributes of the choice."""
         with _underflow_ignored(), one_blas_thread():
-            self._show(self._chosen(moments))
+            self._show(self._chosen(data, rows))
         return self
 
-    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
-        """Fit, and choose among the fits."""
+    def _chosen(self, data: Any, rows: Table | None) -> Fitted:
+        """The choice among fits to `Moments`, or to `TrainAndTest`, and to their rows if given."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
@@ -460,7 +461,7 @@ class SparseStep(_SparseStepBase):
     _: KW_ONLY
     n_nonzero: int | None = None
 
-    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None) -> Fitted:
         settings = self._settings()
         if self.n_nonzero is None:
             return by_alpha(moments, one_alpha(self.alpha), settings, rows)
@@ -580,9 +581,7 @@ class SparseStepCV(_SparseStepBase):
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         table = self._table(X, y, sample_weight)
         parts = TrainAndTest.of_rows(table, self._splits(table, groups), self._splitter())
-        return self._cross_validate(
-            replace(parts, whole=parts.whole._labelled(text_names(y))), table
-        )
+        return self._choose(replace(parts, whole=parts.whole._labelled(text_names(y))), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to the moments of folds: the same model as from the rows they came from.
@@ -600,7 +599,7 @@ class SparseStepCV(_SparseStepBase):
             raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
         parts = TrainAndTest.of_folds(list(moments), GIVEN_FOLDS)
         self._adopt(parts.whole)
-        return self._cross_validate(parts)
+        return self._choose(parts)
 
     def _dask_folds(self, groups: Any) -> int:
         """The number of folds; rows on many machines are dealt out at random, not by a splitter."""
@@ -639,14 +638,11 @@ class SparseStepCV(_SparseStepBase):
         text = " ".join(repr(self.cv).split())
         return type(self.cv).__name__ if " at 0x" in text or len(text) > 200 else text
 
-    def _cross_validate(self, parts: TrainAndTest, rows: Table | None = None) -> Self:
+    def _chosen(self, parts: TrainAndTest, rows: Table | None) -> Fitted:
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
         if self.verbose:
             settings = replace(settings, watch=_now_and_then(self._say))
-        with _underflow_ignored(), one_blas_thread():
-            choice = alphas, self.rule, self.shrink
-            self._show(by_validation(parts, *choice, settings, self._say, rows))
-        return self
+        return by_validation(parts, alphas, self.rule, self.shrink, settings, self._say, rows)
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -715,7 +711,7 @@ class SparseStepIC(_SparseStepBase):
     _: KW_ONLY
     alphas: Any = 101
 
-    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None) -> Fitted:
         if self.criterion not in CRITERIA:
             raise ValueError(
                 f"criterion must be one of {', '.join(CRITERIA)}; got {self.criterion!r}."
@@ -785,30 +781,26 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
-    rows = None
+    rows, moments = None, X
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
-        model._adopt(X)
-        moments = X
     elif is_dask(X):
-        summed = dask_moments(X, y, sample_weight)
-        assert isinstance(summed, Moments)  # not of folds
-        model._adopt(summed)
-        moments = summed
+        moments = dask_moments(X, y, sample_weight)
     else:
         rows = model._table(X, y, sample_weight)
         moments = Moments._of_table(rows)
-    if not model._flat_y and np.size(moments.mean_y) > 1:
+    if rows is None:
+        model._adopt(moments)
+    if np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
     with _underflow_ignored(), one_blas_thread():
-        path, error = fit_path(moments, wanted, settings)._refined(
-            rows, 0, moments.target(0), settings
-        )
+        path = fit_path(moments, wanted, settings)
+        path, error = path._refined(rows, 0, moments.target(0), settings)
         fullest = path.coefs[:, np.argmax(path.n_nonzero)]
         known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
     error = known.error if error is None else error
