@@ -1,4 +1,4 @@
-"""The penalty of a ridge regression on the variables kept, by cross-validation."""
+"""Ridge regression on the variables kept, its penalty chosen by cross-validation."""
 
 from collections.abc import Sequence
 
