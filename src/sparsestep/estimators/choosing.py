@@ -1,7 +1,7 @@
 """Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
 
-Each `by_...` fits the alphas it needs, asks `selection` which model to take, and hands it to
-`_Found`, which adds the last digits, standard errors and notes.
+Each `by_...` fits the alphas it needs, lets `selection` choose, and hands the choice to `_Models`,
+which adds the last digits, standard errors and notes.
 """
 
 from collections.abc import Callable
@@ -54,14 +54,14 @@ _ROUNDING = 1e-10
 def by_alpha(
     moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
 ) -> Fitted:
-    """The model of one alpha, given as the only one of an array.
+    """The model of one alpha, the only entry of an array.
 
-    Here and below the last digits come from the rows of `moments`, if these are given.
+    Here and below `rows` are those of `moments`, if there are any: the last digits come from them.
     """
-    found = _Found(moments, settings, rows)
+    models = _Models(moments, settings, rows)
     for t, fits in enumerate(fit_alphas([moments], alpha, settings)[0]):
-        found.add(t, fits, 0, "given")
-    return found.fitted()
+        models.add(t, fits, 0, "given")
+    return models.fitted()
 
 
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
@@ -69,7 +69,7 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
     if size > moments.n_features:
         raise ModelSizeError(size, f"is more than the {moments.n_features} columns")
     # After the swaps the model is least squares, as after polishing.
-    found = _Found(moments, replace(settings, polish="swap"), rows)
+    models = _Models(moments, replace(settings, polish="swap"), rows)
     for t in range(np.size(moments.mean_y)):
         fits = fit_size(moments.target(t), size, settings)
         nearest = int(fits.n_nonzero[0])
@@ -80,8 +80,8 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             noun = "variable" if size == 1 else "variables"
             problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
             raise ModelSizeError(size, problem, nearest)
-        found.add(t, fits, 0, f"{variables(size)} asked for")
-    return found.fitted()
+        models.add(t, fits, 0, f"{variables(size)} asked for")
+    return models.fitted()
 
 
 def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
@@ -112,7 +112,7 @@ def by_validation(
     say: Callable[[str], None] = lambda message: None,
     rows: Table | None = None,
 ) -> Fitted:
-    """The model of the alpha that fits to the training sets do best with on the test sets."""
+    """The model that a rule chooses by the held-out errors of all alphas; or an average."""
     _check_rule(rule, shrink, len(parts.test))
     whole = parts.whole
     problem = ScaledProblem.of(whole, settings)
@@ -120,7 +120,7 @@ def by_validation(
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
     all_fits = fit_alphas([problem, *parts.train], grid, settings)
-    found = _Found(whole, settings, rows)
+    models = _Models(whole, settings, rows)
     for t, fits in enumerate(map(list, zip(*all_fits, strict=True))):
         data = [moments.target(t) for moments in (whole, *parts.train)]
         tests = [moments.target(t) for moments in parts.test]
@@ -160,10 +160,10 @@ def by_validation(
         facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
         if rho is not None:
             facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
-        found.at_the_end(t, path, index, automatic=isinstance(alphas, int))
-        model = found.add(t, fits[0], index, how, facts, path, cv=cv, average=average)
+        models.note_the_end(t, path, index, automatic=isinstance(alphas, int))
+        model = models.add(t, fits[0], index, how, facts, path, cv=cv, average=average)
         say(f"alpha {model.alpha:.5g} keeps {variables(int(np.count_nonzero(model.coef)))}")
-    return found.fitted()
+    return models.fitted()
 
 
 def _cv_error(rule: str, errors: CVErrors, index: int, of_rule: CVErrors) -> str:
@@ -177,7 +177,7 @@ def _cv_error(rule: str, errors: CVErrors, index: int, of_rule: CVErrors) -> str
 
 
 def _check_rule(rule: str, shrink: str | None, n_splits: int) -> None:
-    """Raise unless there is such a rule, and such a shrinkage."""
+    """Raise unless the rule and the shrinkage are known and the splits suffice for them."""
     if rule not in RULES:
         raise ValueError(f"rule must be one of {quoted(RULES, len(RULES))}; got {rule!r}.")
     if shrink not in (None, "cv"):
@@ -199,7 +199,7 @@ def by_criterion(
     """The model of the smallest information criterion."""
     problem = ScaledProblem.of(moments, settings)
     grid = alphas_to_fit(problem, alphas, settings)
-    found = _Found(moments, settings, rows)
+    models = _Models(moments, settings, rows)
     for t, fits in enumerate(fit_alphas([problem], grid, settings)[0]):
         one = moments.target(t)
         path, _ = Path.of(one, fits)._refined(rows, t, one, settings)
@@ -208,13 +208,13 @@ def by_criterion(
         index = least_criterion(values, among)
         name = criterion.upper()
         facts = {name: f"{values[index]:.1f}"}
-        found.at_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
-        found.add(t, fits, index, name, facts, path, criterion=values)
-    return found.fitted()
+        models.note_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
+        models.add(t, fits, index, name, facts, path, criterion=values)
+    return models.fitted()
 
 
-class _Found:
-    """The models of each target, one after the other, and what there is to note of them."""
+class _Models:
+    """Collects the model of each target, and the notes on them."""
 
     def __init__(self, moments: Moments, settings: Settings, rows: Table | None) -> None:
         self._moments, self._settings, self._rows = moments, settings, rows
@@ -222,10 +222,10 @@ class _Found:
         self._n_iter = 0
         self._notes: list[Note] = []
 
-    def at_the_end(
+    def note_the_end(
         self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
     ) -> None:
-        """Note if the choice is at an end of the alphas and may want to go further."""
+        """Note it if the choice is at an end of the alphas, and a better one may lie beyond."""
         m, n = len(path.coefs), self._moments.n_samples
         among = np.arange(len(path))
         if criterion is not None:
@@ -273,14 +273,14 @@ class _Found:
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
         errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
         if not least_squares:
-            errors[:] = np.nan  # These are of least squares: not of an average, nor of ridge.
+            errors[:] = np.nan  # The formula is for least squares, not for averages or ridge.
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
         rss = float(one.rss(coef, intercept))
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
-        # As many variables as rows determine any target.
         kept = np.flatnonzero(coef).tolist()
         if cv is None and criterion is None:
             self._note_many(target, kept)
+        # As many variables as rows determine any target.
         if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
             self._notes.append(Determined(target, kept))
         self._models.append(
@@ -342,6 +342,6 @@ def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _target_names(moments: Moments) -> tuple[str, ...]:
-    """What the targets are called; made up if that is not known."""
+    """The names of the targets, made up if they have none."""
     count = np.size(moments.mean_y)
     return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))

@@ -55,11 +55,11 @@ __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 Array = NDArray[np.float64]
 _T = TypeVar("_T")
 
-# A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
-# to do about that.
+# Coefficients shrink to zero and may underflow on the way, which is no error even if the user told
+# NumPy to raise or to warn.
 _underflow_ignored = partial(np.errstate, under="ignore")
 
-# Of a long fit, if `verbose`.
+# How often a long fit reports its progress, if `verbose`.
 _SECONDS_BETWEEN_LINES = 2.0
 
 _SETTINGS = """fit_intercept : bool, default=True
@@ -257,10 +257,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     # -- shared steps ------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """What was fitted before is not the model of the columns that are noted now.
-
-        Attributes that only some rules set would outlive a fit by another.
-        """
+        """Drop the model of an earlier fit, and the attributes that only some rules set."""
         for name in ("_fitted", "inclusion_", "shrinkage_"):
             self.__dict__.pop(name, None)
 
@@ -311,7 +308,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return X
 
     def _adopt(self, moments: Moments) -> None:
-        """Note what `_table` would have noted of the rows."""
+        """Check moments, and note the columns as `_table` does."""
         if not isinstance(moments, Moments):
             raise TypeError(
                 f"fit_moments takes Moments; got {type(moments).__name__}. "
@@ -496,7 +493,7 @@ class SparseStepCV(_SparseStepBase):
         Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
         linear algebra uses. The answer does not depend on it.
     verbose : int, default=0
-        Not 0: say what is tried and chosen, and while it takes long how many models are fitted.
+        If not 0, print what is tried and chosen, and during a long fit how many models are done.
     {settings}
 
     Attributes
@@ -629,7 +626,7 @@ class SparseStepCV(_SparseStepBase):
         return list(splitter.split(table.X, table.target, groups))
 
     def _splitter(self) -> str | None:
-        """What makes the splits, if not the order of the rows alone."""
+        """What made the splits, if not the order of the rows alone."""
         if self.cv is None or isinstance(self.cv, Integral):
             return None
         if not hasattr(self.cv, "split"):
