@@ -152,9 +152,7 @@ class Fitted:
         return int(target)
 
     def summary(self, names: Sequence[str], *, level: float, target: int | str) -> Summary:
-        """The model of one target as a table; the columns have these names."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        """The model of one target as a table; `names` are those of the columns of X."""
         which = self.target_index(target)
         model = self.targets[which]
         kept = np.flatnonzero(model.coef)

@@ -316,9 +316,11 @@ def alphas_wanted(alphas: Any) -> int | Array:
 
 
 def interval_level(level: Any) -> float:
-    """The parameter `level` as a number."""
+    """The parameter `level` as a number between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, Real):
         raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
     return float(level)
 
 
