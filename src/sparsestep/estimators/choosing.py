@@ -27,7 +27,7 @@ from sparsestep.inference.notes import (
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
-from sparsestep.selection.criteria import least_criterion, supported
+from sparsestep.selection.criteria import supported
 from sparsestep.selection.cross_validation import RULES, CVErrors, validation_errors
 from sparsestep.selection.grid import alphas_to_fit, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
@@ -140,8 +140,8 @@ def by_validation(
         if rule != "average":
             of_rule = errors.of_rule(rule, sizes)
         else:
-            refined = replace(fits[0], coefs=path.coefs.T)
-            average = averaged(model_weights(errors), refined, data[0], rho or 0.0, settings)
+            weights = model_weights(errors)
+            average = averaged(weights, path.coefs.T, data[0], rho or 0.0, settings)
             of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, rho or 0.0, settings)
         cv = CVResult(
             mse=errors.mse,
@@ -203,9 +203,7 @@ def by_criterion(
     for t, fits in enumerate(fit_alphas([problem], grid, settings)[0]):
         one = moments.target(t)
         path, _ = Path.of(one, fits)._refined(rows, t, one, settings)
-        values = path.criterion(criterion)
-        among = supported(path.n_nonzero, path.supported_size)
-        index = least_criterion(values, among)
+        index, values = path.select(criterion).index, path.criterion(criterion)
         name = criterion.upper()
         facts = {name: f"{values[index]:.1f}"}
         models.note_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)

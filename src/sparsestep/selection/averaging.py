@@ -40,14 +40,15 @@ def model_weights(errors: CVErrors) -> Array:
 
 
 def averaged(
-    weights: Array, fits: Fits, moments: Moments, rho: float, settings: Settings
+    weights: Array, coefs: Array, moments: Moments, rho: float, settings: Settings
 ) -> tuple[Array, float, Array]:
     """Coefficients and intercept of the average, and the weight of each variable.
 
-    `moments` are those that the models were fitted to, `rho` the penalty that shrank them.
+    `coefs` has a row for each model, `moments` are those that the models were fitted to, and `rho`
+    is the penalty that shrank them.
     """
-    inclusion = np.minimum(weights @ (fits.coefs != 0), 1.0)  # but for rounding
-    mean = weights @ fits.coefs
+    inclusion = np.minimum(weights @ (coefs != 0), 1.0)  # but for rounding
+    mean = weights @ coefs
     kept = np.flatnonzero((inclusion > LEAST_INCLUSION) & (mean != 0))
     left_out = np.flatnonzero((inclusion <= LEAST_INCLUSION) & (mean != 0))
     coef = np.zeros_like(mean)
@@ -90,6 +91,6 @@ def errors_of_averages(
     mse = np.full((1, len(test)), np.nan)
     for k in range(len(test) if len(test) > 1 else 0):
         weights = model_weights(errors.without(k))
-        coef, intercept, _ = averaged(weights, fits[k], train[k], rho, settings)
+        coef, intercept, _ = averaged(weights, fits[k].coefs, train[k], rho, settings)
         mse[0, k] = test[k].rss(coef, intercept) / test[k].weight_sum
     return CVErrors(mse, errors.weights, errors.total)
