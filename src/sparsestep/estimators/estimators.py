@@ -69,10 +69,10 @@ _SETTINGS = """fit_intercept : bool, default=True
         target's variance), and map the coefficients back, so that units do not matter. False is the
         paper's loop on the numbers as given. In cross-validation each fold has its own scales.
     penalty_factor : array-like of shape (n_features,), or dict of str to float, default=None
-        Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never. A column
-        at 0 that earlier ones at 0 add up to, as the last of a set of indicators, is left out.
-        A dict has names of columns, and those it leaves out have 1; a pandas Series whose labels
-        are names goes by these too, and has them all. Anything else is in the order of the columns.
+        Multipliers of alpha, in the order of the columns: 0 keeps a variable always, ``inf`` never.
+        A column at 0 that is a combination of earlier columns at 0, as the last of a set of
+        indicators, is left out. A dict gives multipliers by name, 1 for a column that it lacks. So
+        does a pandas Series whose labels are names; it must have all columns.
     gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
         The penalty's gamma starts at `gamma_0` and is divided by `gamma_step` while it
         exceeds `gamma_stop`.
@@ -96,9 +96,9 @@ _ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the
 
 _ALPHAS = """alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of m columns and fewer rows n: about n / (log m log log n), as many
-        as the rows can support); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
-        scale of scikit-learn's ``Ridge``): the paper's lambdas."""
+        and one that keeps all (with more columns m than rows n: about n / (log m log log n), as
+        many as the rows can support); or the alphas themselves, in the units of ``||y - Xb||^2``
+        (the scale of scikit-learn's ``Ridge``): the paper's lambdas."""
 
 _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients in the units of the data; zero for a variable that is not kept.
@@ -134,7 +134,7 @@ def _documented(cls: type[_T]) -> type[_T]:
 
 @dataclass(eq=False, repr=False)
 class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: settings, validation, moments, prediction, summary.
+    """The settings, validation, moments, prediction and summary that the estimators share.
 
     The fields are the parameters of the constructor, which scikit-learn finds by its signature.
     """
@@ -422,9 +422,9 @@ class SparseStep(_SparseStepBase):
     alpha : float, default=1.0
         {alpha_units}
     n_nonzero : int, default=None
-        If given, the best-fitting model found of exactly so many variables, by swaps from that of
-        an alpha which keeps as many (or nearly as many), and from forward selection. `alpha_` is
-        that alpha; `alpha` and `polish` do not matter then.
+        If given, the model has exactly this number of variables: the best-fitting one found by
+        swaps, which start from the model of an alpha that keeps as many (or nearly as many), and
+        from forward selection. `alpha_` is that alpha; `alpha` and `polish` do not matter then.
     {settings}
 
     Attributes
@@ -482,10 +482,10 @@ class SparseStepCV(_SparseStepBase):
         "min" takes the smallest cross-validation error; "paired" the sparsest model whose error
         exceeds it by no more than half the standard error of this difference. "average" is the
         average of all models, weighted by ``error ** (-n / 3)``; it keeps the variables whose
-        models have more than half of the weight, which take over what they can of the others.
-        "1se" is the sparsest model within one standard error of the smallest error, most of which
-        is noise that all alphas share: with many rows it leaves out variables of which there is no
-        doubt. "paired" and "1se" take two splits.
+        models have more than half of the weight, and regresses the effect of the others on them.
+        "1se" takes the sparsest model within one standard error of the smallest error. Most of that
+        standard error is noise that all alphas share: with many rows the rule leaves out variables
+        that matter beyond doubt. "paired" and "1se" need at least two splits.
     shrink : {None, "cv"}, default=None
         "cv" shrinks the coefficients of the variables kept, by ridge regression whose penalty is
         chosen by cross-validation too: for prediction, above all of noisy targets.
@@ -504,8 +504,8 @@ class SparseStepCV(_SparseStepBase):
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
         Mean squared error of each alpha on each fold.
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
-        Cross-validation error of each alpha, folds weighted by their size, and its standard error:
-        that of as many folds as are disjoint, and NaN for a single split.
+        Cross-validation error of each alpha, folds weighted by their size, and its standard error,
+        for which only disjoint folds count; NaN for a single split.
     cv_paired_se_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
         Standard error of each error's difference to the smallest.
     alpha_min_, alpha_paired_, alpha_1se_ : float or ndarray of shape (n_targets,)
@@ -741,11 +741,11 @@ def sparsestep_path(
     X, y, sample_weight
         As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
     alphas : int, array-like or "sizes", default=101
-        How many alphas, between one that keeps no variable and one that keeps all (of m columns
-        and fewer rows n: about n / (log m log log n), here and in "sizes"); the alphas themselves,
-        in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
+        How many alphas, between one that keeps no variable and one that keeps all (with more
+        columns m than rows n: about n / (log m log log n), here and in "sizes"); the alphas
+        themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
         "sizes" for one model of every size that some alpha gives (``n_nonzero`` of `SparseStep`
-        looks for a single one, however large).
+        looks for a single size, however large).
     fit_intercept, standardize, penalty_factor
         As in `SparseStep`.
     gamma_0, gamma_stop, gamma_step, t_max, epsilon, polish, solver
