@@ -39,6 +39,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from rows import fit_rows, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.model.file import document_of
 
 ALL = [SparseStep(alpha=10.0), SparseStepCV(12, cv=4), SparseStepIC(alphas=12)]
 ONE_SPLIT = ShuffleSplit(1, random_state=0)
@@ -512,6 +513,10 @@ def test_other_columns_than_those_of_the_fit_are_named_in_short(kind):
         assert len(str(caught.value)) < 250
 
 
+def target_names(model):
+    return document_of(model)["question"]["target"]
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "dask"])
 def test_targets_keep_the_names_of_y(library):
     X, y = table(40, 3)
@@ -524,18 +529,18 @@ def test_targets_keep_the_names_of_y(library):
     elif library == "dask":
         X, frame = dd.from_pandas(pd.DataFrame(X), 2), dd.from_pandas(frame, 2)
     for estimator in ALL:
-        assert clone(estimator).fit(X, frame)._fitted.target_names == ("u", "v")
+        assert target_names(clone(estimator).fit(X, frame)) == ["u", "v"]
         if library != "pyarrow":
-            assert clone(estimator).fit(X, frame["v"])._fitted.target_names == ("v",)
+            assert target_names(clone(estimator).fit(X, frame["v"])) == ["v"]
 
 
 def test_targets_without_names_of_their_own_are_numbered():
     X, y = table(40, 3)
     both = np.column_stack([y, X[:, 0]])
     for several in (both, pd.DataFrame(both)):
-        assert SparseStep().fit(X, several)._fitted.target_names == ("y0", "y1")
+        assert target_names(SparseStep().fit(X, several)) == ["y0", "y1"]
     for one in (y, pd.Series(y), pl.Series(y)):
-        assert SparseStep().fit(X, one)._fitted.target_names == ("y",)
+        assert target_names(SparseStep().fit(X, one)) == ["y"]
 
 
 def test_a_target_is_chosen_by_its_number_or_name():
