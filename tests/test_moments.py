@@ -715,6 +715,8 @@ def test_a_missing_value_in_a_frame_is_named(frame):
 @pytest.mark.parametrize(
     "table",
     [
+        np.array([[1, "u"], [2, "v"]], dtype=object),
+        sp.csr_array(np.ones((2, 2), complex)),
         pd.DataFrame(numbers(b=list("uvwxyz"))),
         pd.DataFrame(numbers(b=pd.date_range("2020", periods=6))),
         pd.DataFrame(numbers(b=pd.Categorical(list("uvwxyz")))),
@@ -727,20 +729,9 @@ def test_a_missing_value_in_a_frame_is_named(frame):
     ],
 )
 def test_a_column_that_is_no_number_is_named(table):
-    with pytest.raises(TypeError, match="Column 'b' has type"):
-        Moments.from_data(table, np.arange(6.0))
-
-
-@pytest.mark.parametrize(
-    ("X", "column"),
-    [
-        (np.array([[1, "u"], [2, "v"]], dtype=object), 1),
-        (sp.csr_array(np.ones((2, 2), complex)), 0),
-    ],
-)
-def test_an_array_that_is_not_of_real_numbers_is_refused(X, column):
+    column = 0 if sp.issparse(table) else 1 if isinstance(table, np.ndarray) else "'b'"
     with pytest.raises(TypeError, match=f"Column {column} has type"):
-        Moments.from_data(X, [1.0, 2.0])
+        Moments.from_data(table, np.arange(6.0))
 
 
 @pytest.mark.parametrize(
@@ -749,6 +740,7 @@ def test_an_array_that_is_not_of_real_numbers_is_refused(X, column):
         (np.ones((2, 2, 2)), [1.0, 2.0], None, "X has 3 dimensions;"),
         ([[1.0], [2.0, 3.0]], [1.0, 2.0], None, "not a table"),
         ([[1.0], [2.0]], np.ones((2, 1, 1)), None, "y has 3 dimensions"),
+        ([[1.0], [2.0]], np.ones((2, 0)), None, "y has no columns"),
         ([[1.0], [2.0]], ["a", "b"], None, "y has type"),
         ([[1.0], [2.0]], [1j, 2.0], None, "y has type"),
         ([[1.0], [2.0]], sp.csr_array([[1.0], [2.0]]), None, "y is sparse"),
@@ -944,6 +936,14 @@ def rewritten(path, **changes):
         ({"xtx": 1e-6 * np.eye(4), "diag": np.full(4, 1e-6)}, "no rows have such sums"),
         ({"yty": np.zeros(1)}, "no rows have such sums"),
         ({"yty": np.full(1, 1e-3)}, "no rows have such sums"),
+        ({"runs": None}, "damaged"),
+        *(
+            ({"runs": np.array(text)}, "damaged")
+            for text in (
+                *("", "{}x", "[1]", '[["a", "b", 2, []]]'),
+                *('[["a", "b", 2, [2]]]', "[[1, 2, 3, [0]]]"),
+            )
+        ),
     ],
 )
 def test_a_file_with_other_contents_is_refused(tmp_path, changes, message):
@@ -951,18 +951,6 @@ def test_a_file_with_other_contents_is_refused(tmp_path, changes, message):
     examples()["dense"].save(path)
     rewritten(path, **changes)
     with pytest.raises(MomentsFileError, match=rf"site\.npz.*{message}"):
-        Moments.load(path)
-
-
-@pytest.mark.parametrize(
-    "runs",
-    [None, "", "{}x", "[1]", '[["a", "b", 2, []]]', '[["a", "b", 2, [2]]]', "[[1, 2, 3, [0]]]"],
-)
-def test_a_file_with_senseless_folds_is_refused(tmp_path, runs):
-    path = tmp_path / "site.npz"
-    examples()["dense"].save(path)
-    rewritten(path, runs=runs and np.array(runs))
-    with pytest.raises(MomentsFileError, match=r"site\.npz.*damaged"):
         Moments.load(path)
 
 
@@ -1046,12 +1034,6 @@ def test_names_that_repeat_are_refused(n):
             Moments.from_data(table[:n], y[:n], feature_names=names)
         with pytest.raises(ValueError, match="more than one column 'a'; rename"):
             Moments.from_batches([(table[:n], y[:n])], feature_names=names)
-
-
-def test_a_target_without_columns_is_refused():
-    X, y, _ = plain_table()
-    with pytest.raises(ValueError, match="y has no columns"):
-        Moments.from_data(X, y[:, None][:, :0])
 
 
 class Trap:

@@ -1,11 +1,10 @@
-"""Names and numbers in sentences: a few of many names, rows left out, folds, a model within."""
+"""Names and numbers in sentences: a few of many names, rows left out, a model within."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 __all__ = [
-    "cross_validation",
     "few_of",
     "in_row",
     "lost_digits",
@@ -93,11 +92,6 @@ def repeated(names: Iterable[Any]) -> Any:
 def variables(k: int) -> str:
     """A number of variables."""
     return f"{k} variable{'' if k == 1 else 's'}"
-
-
-def cross_validation(folds: int, times: int = 1) -> str:
-    """Cross-validation over the folds of a partition, or of several."""
-    return f"{folds}-fold cross-validation" + (f", {times} times" if times > 1 else "")
 
 
 def model_within(holder: Any) -> str:

@@ -18,10 +18,9 @@ from sparsestep.estimators.choosing import (
     by_criterion,
     by_size,
     by_validation,
-    fit_path,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import Path as ModelPath
+from sparsestep.estimators.path import fit_path
 from sparsestep.estimators.validation import alpha_values, one_alpha, whole_number
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
@@ -129,7 +128,7 @@ def fit(
             own |= {"n_jobs": None, "verbose": 0}
         path = None
         if kind == "SparseStep" and (model or report):
-            path = ModelPath.of(reading.whole, fit_path(reading.whole, wanted, settings)[0])
+            path = fit_path(reading.whole, wanted, settings)
     document = fitted_document(
         fitted,
         kind,

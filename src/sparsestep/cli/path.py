@@ -13,8 +13,8 @@ from sparsestep.cli.options import Flag, Names, TableOptions, Talk
 from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
-from sparsestep.estimators.choosing import fit_path
 from sparsestep.estimators.path import Path as ModelPath
+from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.collinearity import collinearity
 
@@ -72,9 +72,7 @@ def path(
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
     with screen.waiting(f"Fitting {moments.n_features} variables"):
-        fits, missing = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
-        by_size = isinstance(wanted, str)
-        found = ModelPath.of(moments, fits, missing_sizes=missing, by_size=by_size)
+        found = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
     names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)

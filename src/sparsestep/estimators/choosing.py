@@ -1,7 +1,7 @@
 """Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
 
-Each `by_...` fits the alphas it needs, asks `selection` which model to take, and hands it to
-`_Found`, which adds the last digits, standard errors and notes.
+Each `by_...` fits the alphas it needs, lets `selection` choose, and hands the choice to `_Models`,
+which adds the last digits, standard errors and notes.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,9 @@ from sparsestep.inference.notes import (
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
-from sparsestep.selection.criteria import least_criterion, supported
+from sparsestep.selection.criteria import supported
 from sparsestep.selection.cross_validation import RULES, CVErrors, validation_errors
-from sparsestep.selection.grid import fit_every_size, fit_grid, fit_size
+from sparsestep.selection.grid import alphas_to_fit, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
 from sparsestep.selection.splitting import TrainAndTest
 from sparsestep.solvers.collinearity import collinearity
@@ -44,28 +44,24 @@ __all__ = [
     "by_criterion",
     "by_size",
     "by_validation",
-    "fit_path",
 ]
 
 Array = NDArray[np.float64]
 # Residuals whose squares are this share of the target's own are rounding.
 _ROUNDING = 1e-10
-# Coefficients, intercept and alpha.
-Point = tuple[Array, float, float]
 
 
 def by_alpha(
     moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
 ) -> Fitted:
-    """The model of one alpha, given as the only one of an array.
+    """The model of one alpha, the only entry of an array.
 
-    Here and below the last digits come from the rows of `moments`, if these are given.
+    Here and below `rows` are those of `moments`, if there are any: the last digits come from them.
     """
-    fits = fit_alphas([moments], alpha, settings)[0]
-    found = _Found(moments, settings, rows)
-    for t in range(np.size(moments.mean_y)):
-        found.add(t, _point(fits, t, 0), "given")
-    return found.fitted(fits.n_iter)
+    models = _Models(moments, settings, rows)
+    for t, fits in enumerate(fit_alphas([moments], alpha, settings)[0]):
+        models.add(t, fits, 0, "given")
+    return models.fitted()
 
 
 def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None = None) -> Fitted:
@@ -73,10 +69,10 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
     if size > moments.n_features:
         raise ModelSizeError(size, f"is more than the {moments.n_features} columns")
     # After the swaps the model is least squares, as after polishing.
-    found, n_iter = _Found(moments, replace(settings, polish="swap"), rows), 0
+    models = _Models(moments, replace(settings, polish="swap"), rows)
     for t in range(np.size(moments.mean_y)):
         fits = fit_size(moments.target(t), size, settings)
-        nearest = int(fits.n_nonzero[0, 0])
+        nearest = int(fits.n_nonzero[0])
         if nearest != size:
             names = _target_names(moments)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
@@ -84,9 +80,8 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
             noun = "variable" if size == 1 else "variables"
             problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
             raise ModelSizeError(size, problem, nearest)
-        found.add(t, _point(fits, 0, 0), f"{variables(size)} asked for")
-        n_iter = max(n_iter, fits.n_iter)
-    return found.fitted(n_iter)
+        models.add(t, fits, 0, f"{variables(size)} asked for")
+    return models.fitted()
 
 
 def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
@@ -95,10 +90,10 @@ def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
     always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
     if always > size:
         return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
-    found = int(nearest.n_nonzero[0, 0])
+    found = int(nearest.n_nonzero[0])
     if found > size:
         return ""
-    if moments.rss(nearest.coefs[0, 0], nearest.intercepts[0, 0]) <= _ROUNDING * moments.yty:
+    if moments.rss(nearest.coefs[0], nearest.intercepts[0]) <= _ROUNDING * moments.yty:
         return ", which explain the target fully" if found else ", as the target is constant"
     if not settings.fit_intercept:
         return ""  # Moments are about means, which may hide a dimension.
@@ -117,19 +112,19 @@ def by_validation(
     say: Callable[[str], None] = lambda message: None,
     rows: Table | None = None,
 ) -> Fitted:
-    """The model of the alpha that fits to the training sets do best with on the test sets."""
+    """The model that a rule chooses by the held-out errors of all alphas; or an average."""
     _check_rule(rule, shrink, len(parts.test))
-    whole, splits = parts.whole, parts.splits
+    whole = parts.whole
     problem = ScaledProblem.of(whole, settings)
-    grid = _alphas_of(problem, alphas, settings)
+    grid = alphas_to_fit(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
     all_fits = fit_alphas([problem, *parts.train], grid, settings)
-    found = _Found(whole, settings, rows)
-    for t, errors in enumerate(validation_errors(all_fits[1:], parts.test, whole.weight_sum)):
+    models = _Models(whole, settings, rows)
+    for t, fits in enumerate(map(list, zip(*all_fits, strict=True))):
         data = [moments.target(t) for moments in (whole, *parts.train)]
         tests = [moments.target(t) for moments in parts.test]
-        fits = [each.target(t) for each in all_fits]
+        errors = validation_errors(fits[1:], tests, whole.weight_sum)
         rho = None
         if shrink is not None:
             rho, fits, errors = shrunk_by_validation(
@@ -138,17 +133,15 @@ def by_validation(
             say(f"shrinkage {rho:.4g}")
         path = Path.of(data[0], fits[0])
         if not rho:
-            path, _ = path._refined(rows, t, whole, settings)
+            path, _ = path._refined(rows, t, data[0], settings)
         sizes = path.n_nonzero
         index = errors.chosen(rule, sizes)
-        point, inclusion = _point(fits[0], 0, index), None
+        average = None
         if rule != "average":
             of_rule = errors.of_rule(rule, sizes)
         else:
-            refined = replace(fits[0], coefs=path.coefs.T[np.newaxis])
             weights = model_weights(errors)
-            coef, intercept, inclusion = averaged(weights, refined, data[0], rho or 0.0, settings)
-            point = coef, intercept, point[2]
+            average = averaged(weights, path.coefs.T, data[0], rho or 0.0, settings)
             of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, rho or 0.0, settings)
         cv = CVResult(
             mse=errors.mse,
@@ -159,17 +152,18 @@ def by_validation(
             alpha_paired=float(path.alphas[errors.chosen("paired", sizes)]),
             alpha_1se=float(path.alphas[errors.chosen("1se", sizes)]),
             of_choice=float(of_rule.mean[0]),
-            splits=splits,
+            scheme=parts.scheme,
+            splitter=parts.splitter,
             shrinkage=rho,
         )
-        how = splits.scheme if len(parts.test) == 1 else f"{splits.scheme}, {rule}"
+        how = parts.scheme if len(parts.test) == 1 else f"{parts.scheme}, {rule}"
         facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
         if rho is not None:
             facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
-        found.at_the_end(t, path, index, automatic=isinstance(alphas, int))
-        found.add(t, point, how, facts, path, index, cv=cv, inclusion=inclusion)
-        say(f"alpha {point[2]:.5g} keeps {variables(int(np.count_nonzero(point[0])))}")
-    return found.fitted(all_fits[0].n_iter)
+        models.note_the_end(t, path, index, automatic=isinstance(alphas, int))
+        model = models.add(t, fits[0], index, how, facts, path, cv=cv, average=average)
+        say(f"alpha {model.alpha:.5g} keeps {variables(int(np.count_nonzero(model.coef)))}")
+    return models.fitted()
 
 
 def _cv_error(rule: str, errors: CVErrors, index: int, of_rule: CVErrors) -> str:
@@ -183,7 +177,7 @@ def _cv_error(rule: str, errors: CVErrors, index: int, of_rule: CVErrors) -> str
 
 
 def _check_rule(rule: str, shrink: str | None, n_splits: int) -> None:
-    """Raise unless there is such a rule, and such a shrinkage."""
+    """Raise unless the rule and the shrinkage are known and the splits suffice for them."""
     if rule not in RULES:
         raise ValueError(f"rule must be one of {quoted(RULES, len(RULES))}; got {rule!r}.")
     if shrink not in (None, "cv"):
@@ -203,41 +197,33 @@ def by_criterion(
     rows: Table | None = None,
 ) -> Fitted:
     """The model of the smallest information criterion."""
-    fits, _ = fit_path(moments, alphas, settings)
-    found = _Found(moments, settings, rows)
-    for t in range(np.size(moments.mean_y)):
-        path, _ = Path.of(moments, fits, t)._refined(rows, t, moments, settings)
-        values = path.criterion(criterion)
-        among = supported(path.n_nonzero, path.supported_size)
-        index = least_criterion(values, among)
+    problem = ScaledProblem.of(moments, settings)
+    grid = alphas_to_fit(problem, alphas, settings)
+    models = _Models(moments, settings, rows)
+    for t, fits in enumerate(fit_alphas([problem], grid, settings)[0]):
+        one = moments.target(t)
+        path, _ = Path.of(one, fits)._refined(rows, t, one, settings)
+        index, values = path.select(criterion).index, path.criterion(criterion)
         name = criterion.upper()
         facts = {name: f"{values[index]:.1f}"}
-        found.at_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
-        found.add(t, _point(fits, t, index), name, facts, path, index, criterion=values)
-    return found.fitted(fits.n_iter)
+        models.note_the_end(t, path, index, automatic=isinstance(alphas, int), criterion=criterion)
+        models.add(t, fits, index, name, facts, path, criterion=values)
+    return models.fitted()
 
 
-def _point(fits: Fits, target: int, index: int) -> Point:
-    """Coefficients, intercept and alpha of one fit."""
-    return (
-        fits.coefs[target, index],
-        float(fits.intercepts[target, index]),
-        float(fits.alphas[target, index]),
-    )
-
-
-class _Found:
-    """The models of each target, one after the other, and what there is to note of them."""
+class _Models:
+    """Collects the model of each target, and the notes on them."""
 
     def __init__(self, moments: Moments, settings: Settings, rows: Table | None) -> None:
         self._moments, self._settings, self._rows = moments, settings, rows
         self._models: list[TargetModel] = []
+        self._n_iter = 0
         self._notes: list[Note] = []
 
-    def at_the_end(
+    def note_the_end(
         self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
     ) -> None:
-        """Note if the choice is at an end of the alphas and may want to go further."""
+        """Note it if the choice is at an end of the alphas, and a better one may lie beyond."""
         m, n = len(path.coefs), self._moments.n_samples
         among = np.arange(len(path))
         if criterion is not None:
@@ -251,49 +237,68 @@ class _Found:
     def add(
         self,
         target: int,
-        point: Point,
+        fits: Fits,
+        index: int,
         how: str,
         facts: dict[str, str] | None = None,
         path: Path | None = None,
-        index: int | None = None,
         *,
         cv: CVResult | None = None,
         criterion: Array | None = None,
-        inclusion: Array | None = None,
-    ) -> None:
-        """The model of one target, with its standard errors and R2."""
+        average: tuple[Array, float, Array] | None = None,
+    ) -> TargetModel:
+        """The model of one target with its standard errors and R2: one of its fits, or an average.
+
+        The `average` of all fits is coefficients, intercept and the weight of each variable.
+        """
         settings, rows = self._settings, self._rows
-        coef, intercept, alpha = point
+        coef, intercept, alpha = fits.model(index)
+        inclusion = None
+        if average is not None:
+            coef, intercept, inclusion = average
+        self._n_iter = max(self._n_iter, fits.n_iter)
         one = self._moments.target(target)
         known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
         least_squares = inclusion is None and not (cv and cv.shrinkage)
         if least_squares:
             error, advice = known.error, "drop some of them, or fit the rows in memory."
             if rows is not None:
-                coef, intercept, error = refine(rows, target, one, point, known, settings)
+                model = coef, intercept, alpha
+                coef, intercept, error = refine(rows, target, one, model, known, settings)
                 advice = "drop some of them, or combine them."
             lost = known.warn(error, advice)
             if lost is not None:
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
         errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
         if not least_squares:
-            errors[:] = np.nan  # These are of least squares: not of an average, nor of ridge.
+            errors[:] = np.nan  # The formula is for least squares, not for averages or ridge.
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
         rss = float(one.rss(coef, intercept))
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
-        # As many variables as rows determine any target.
         kept = np.flatnonzero(coef).tolist()
         if cv is None and criterion is None:
             self._note_many(target, kept)
+        # As many variables as rows determine any target.
         if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
             self._notes.append(Determined(target, kept))
         self._models.append(
             TargetModel(
-                *(coef, intercept, alpha, how, facts or {}, errors, free, r2, path, index, cv),
-                criterion,
-                inclusion,
+                coef=coef,
+                intercept=intercept,
+                alpha=alpha,
+                how=how,
+                facts=facts or {},
+                standard_error=errors,
+                free=free,
+                r2=r2,
+                path=path,
+                index=None if path is None else index,
+                cv=cv,
+                criterion=criterion,
+                inclusion=inclusion,
             )
         )
+        return self._models[-1]
 
     def _note_many(self, target: int, kept: list[int]) -> None:
         """Warn of a model that has more variables than its rows can support, and note it."""
@@ -305,7 +310,7 @@ class _Found:
             text = note.text(made_up_names(m), _target_names(self._moments))
             warn(ManyVariablesWarning(text))
 
-    def fitted(self, n_iter: int) -> Fitted:
+    def fitted(self) -> Fitted:
         """All models, the fingerprint of their data, and the notes on both."""
         moments = self._moments
         kept = [np.flatnonzero(model.coef) for model in self._models]
@@ -316,7 +321,7 @@ class _Found:
             tuple(self._models),
             _target_names(moments),
             fingerprint,
-            n_iter,
+            self._n_iter,
             self._settings.fit_intercept,
             (*self._notes, *notes_of(fingerprint, kept, names)),
             _one_hot(moments),
@@ -335,22 +340,6 @@ def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def _target_names(moments: Moments) -> tuple[str, ...]:
-    """What the targets are called; made up if that is not known."""
+    """The names of the targets, made up if they have none."""
     count = np.size(moments.mean_y)
     return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))
-
-
-def fit_path(
-    moments: Moments, alphas: int | str | Array, settings: Settings
-) -> tuple[Fits, tuple[int, ...]]:
-    """Fits for a number of alphas, for given ones, or for every size; and the missing sizes."""
-    if isinstance(alphas, str):
-        fits, missing = fit_every_size(moments, settings)
-        return fits, tuple(missing)
-    problem = ScaledProblem.of(moments, settings)
-    return fit_alphas([problem], _alphas_of(problem, alphas, settings), settings)[0], ()
-
-
-def _alphas_of(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
-    """The alphas of an automatic grid, where their number is given, or those given."""
-    return fit_grid(problem, alphas, settings) if isinstance(alphas, int) else alphas

@@ -21,10 +21,9 @@ from sparsestep.estimators.choosing import (
     by_criterion,
     by_size,
     by_validation,
-    fit_path,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import Path
+from sparsestep.estimators.path import Path, fit_path
 from sparsestep.estimators.validation import (
     KINDS,
     alphas_wanted,
@@ -56,11 +55,11 @@ __all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
 Array = NDArray[np.float64]
 _T = TypeVar("_T")
 
-# A coefficient on its way to zero may become too small to be represented, whatever NumPy was told
-# to do about that.
+# Coefficients shrink to zero and may underflow on the way, which is no error even if the user told
+# NumPy to raise or to warn.
 _underflow_ignored = partial(np.errstate, under="ignore")
 
-# Of a long fit, if `verbose`.
+# How often a long fit reports its progress, if `verbose`.
 _SECONDS_BETWEEN_LINES = 2.0
 
 _SETTINGS = """fit_intercept : bool, default=True
@@ -70,10 +69,10 @@ _SETTINGS = """fit_intercept : bool, default=True
         target's variance), and map the coefficients back, so that units do not matter. False is the
         paper's loop on the numbers as given. In cross-validation each fold has its own scales.
     penalty_factor : array-like of shape (n_features,), or dict of str to float, default=None
-        Multipliers of alpha for each column: 0 keeps a variable always, ``inf`` never. A column
-        at 0 that earlier ones at 0 add up to, as the last of a set of indicators, is left out.
-        A dict has names of columns, and those it leaves out have 1; a pandas Series whose labels
-        are names goes by these too, and has them all. Anything else is in the order of the columns.
+        Multipliers of alpha, in the order of the columns: 0 keeps a variable always, ``inf`` never.
+        A column at 0 that is a combination of earlier columns at 0, as the last of a set of
+        indicators, is left out. A dict gives multipliers by name, 1 for a column that it lacks. So
+        does a pandas Series whose labels are names; it must have all columns.
     gamma_0, gamma_stop, gamma_step : float, default=1e6, 1e-8, 2.0
         The penalty's gamma starts at `gamma_0` and is divided by `gamma_step` while it
         exceeds `gamma_stop`.
@@ -97,9 +96,9 @@ _ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the
 
 _ALPHAS = """alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (of m columns and fewer rows n: about n / (log m log log n), as many
-        as the rows can support); or the alphas themselves, in the units of ``||y - Xb||^2`` (the
-        scale of scikit-learn's ``Ridge``): the paper's lambdas."""
+        and one that keeps all (with more columns m than rows n: about n / (log m log log n), as
+        many as the rows can support); or the alphas themselves, in the units of ``||y - Xb||^2``
+        (the scale of scikit-learn's ``Ridge``): the paper's lambdas."""
 
 _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients in the units of the data; zero for a variable that is not kept.
@@ -135,7 +134,7 @@ def _documented(cls: type[_T]) -> type[_T]:
 
 @dataclass(eq=False, repr=False)
 class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: settings, validation, moments, prediction, summary.
+    """The settings, validation, moments, prediction and summary that the estimators share.
 
     The fields are the parameters of the constructor, which scikit-learn finds by its signature.
     """
@@ -172,10 +171,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         table = self._table(X, y, sample_weight)
-        moments = Moments._of_table(table)._labelled(text_names(y))
-        with _underflow_ignored(), one_blas_thread():
-            self._show(self._chosen(moments, table))
-        return self
+        return self._choose(Moments._of_table(table)._labelled(text_names(y)), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to moments: the same model as from the rows they came from.
@@ -189,12 +185,16 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         self
         """
         self._adopt(moments)
+        return self._choose(moments)
+
+    def _choose(self, data: Any, rows: Table | None = None) -> Self:
+        """Fit, choose among the fits, and set the attributes of the choice."""
         with _underflow_ignored(), one_blas_thread():
-            self._show(self._chosen(moments))
+            self._show(self._chosen(data, rows))
         return self
 
-    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
-        """Fit, and choose among the fits."""
+    def _chosen(self, data: Any, rows: Table | None) -> Fitted:
+        """The choice among fits to `Moments`, or to `TrainAndTest`, and to their rows if given."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
@@ -257,10 +257,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     # -- shared steps ------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """What was fitted before is not the model of the columns that are noted now.
-
-        Attributes that only some rules set would outlive a fit by another.
-        """
+        """Drop the model of an earlier fit, and the attributes that only some rules set."""
         for name in ("_fitted", "inclusion_", "shrinkage_"):
             self.__dict__.pop(name, None)
 
@@ -311,7 +308,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return X
 
     def _adopt(self, moments: Moments) -> None:
-        """Note what `_table` would have noted of the rows."""
+        """Check moments, and note the columns as `_table` does."""
         if not isinstance(moments, Moments):
             raise TypeError(
                 f"fit_moments takes Moments; got {type(moments).__name__}. "
@@ -425,9 +422,9 @@ class SparseStep(_SparseStepBase):
     alpha : float, default=1.0
         {alpha_units}
     n_nonzero : int, default=None
-        If given, the best-fitting model found of exactly so many variables, by swaps from that of
-        an alpha which keeps as many (or nearly as many), and from forward selection. `alpha_` is
-        that alpha; `alpha` and `polish` do not matter then.
+        If given, the model has exactly this number of variables: the best-fitting one found by
+        swaps, which start from the model of an alpha that keeps as many (or nearly as many), and
+        from forward selection. `alpha_` is that alpha; `alpha` and `polish` do not matter then.
     {settings}
 
     Attributes
@@ -461,7 +458,7 @@ class SparseStep(_SparseStepBase):
     _: KW_ONLY
     n_nonzero: int | None = None
 
-    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None) -> Fitted:
         settings = self._settings()
         if self.n_nonzero is None:
             return by_alpha(moments, one_alpha(self.alpha), settings, rows)
@@ -485,10 +482,10 @@ class SparseStepCV(_SparseStepBase):
         "min" takes the smallest cross-validation error; "paired" the sparsest model whose error
         exceeds it by no more than half the standard error of this difference. "average" is the
         average of all models, weighted by ``error ** (-n / 3)``; it keeps the variables whose
-        models have more than half of the weight, which take over what they can of the others.
-        "1se" is the sparsest model within one standard error of the smallest error, most of which
-        is noise that all alphas share: with many rows it leaves out variables of which there is no
-        doubt. "paired" and "1se" take two splits.
+        models have more than half of the weight, and regresses the effect of the others on them.
+        "1se" takes the sparsest model within one standard error of the smallest error. Most of that
+        standard error is noise that all alphas share: with many rows the rule leaves out variables
+        that matter beyond doubt. "paired" and "1se" need at least two splits.
     shrink : {None, "cv"}, default=None
         "cv" shrinks the coefficients of the variables kept, by ridge regression whose penalty is
         chosen by cross-validation too: for prediction, above all of noisy targets.
@@ -496,7 +493,7 @@ class SparseStepCV(_SparseStepBase):
         Threads that share the folds, as in joblib: -1 is all cores. None is as many as NumPy's
         linear algebra uses. The answer does not depend on it.
     verbose : int, default=0
-        Not 0: say what is tried and chosen, and while it takes long how many models are fitted.
+        If not 0, print what is tried and chosen, and during a long fit how many models are done.
     {settings}
 
     Attributes
@@ -507,8 +504,8 @@ class SparseStepCV(_SparseStepBase):
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_targets, n_alphas, n_folds)
         Mean squared error of each alpha on each fold.
     cv_mean_, cv_se_ : ndarrays of shape (n_alphas,) or (n_targets, n_alphas)
-        Cross-validation error of each alpha, folds weighted by their size, and its standard error:
-        that of as many folds as are disjoint, and NaN for a single split.
+        Cross-validation error of each alpha, folds weighted by their size, and its standard error,
+        for which only disjoint folds count; NaN for a single split.
     cv_paired_se_ : ndarray of shape (n_alphas,) or (n_targets, n_alphas)
         Standard error of each error's difference to the smallest.
     alpha_min_, alpha_paired_, alpha_1se_ : float or ndarray of shape (n_targets,)
@@ -581,9 +578,7 @@ class SparseStepCV(_SparseStepBase):
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         table = self._table(X, y, sample_weight)
         parts = TrainAndTest.of_rows(table, self._splits(table, groups), self._splitter())
-        return self._cross_validate(
-            replace(parts, whole=parts.whole._labelled(text_names(y))), table
-        )
+        return self._choose(replace(parts, whole=parts.whole._labelled(text_names(y))), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to the moments of folds: the same model as from the rows they came from.
@@ -601,7 +596,7 @@ class SparseStepCV(_SparseStepBase):
             raise TypeError("Cross-validation needs the moments of each fold: give a list of them.")
         parts = TrainAndTest.of_folds(list(moments), GIVEN_FOLDS)
         self._adopt(parts.whole)
-        return self._cross_validate(parts)
+        return self._choose(parts)
 
     def _dask_folds(self, groups: Any) -> int:
         """The number of folds; rows on many machines are dealt out at random, not by a splitter."""
@@ -631,7 +626,7 @@ class SparseStepCV(_SparseStepBase):
         return list(splitter.split(table.X, table.target, groups))
 
     def _splitter(self) -> str | None:
-        """What makes the splits, if not the order of the rows alone."""
+        """What made the splits, if not the order of the rows alone."""
         if self.cv is None or isinstance(self.cv, Integral):
             return None
         if not hasattr(self.cv, "split"):
@@ -640,14 +635,11 @@ class SparseStepCV(_SparseStepBase):
         text = " ".join(repr(self.cv).split())
         return type(self.cv).__name__ if " at 0x" in text or len(text) > 200 else text
 
-    def _cross_validate(self, parts: TrainAndTest, rows: Table | None = None) -> Self:
+    def _chosen(self, parts: TrainAndTest, rows: Table | None) -> Fitted:
         alphas, settings = alphas_wanted(self.alphas), self._settings(self.n_jobs)
         if self.verbose:
             settings = replace(settings, watch=_now_and_then(self._say))
-        with _underflow_ignored(), one_blas_thread():
-            choice = alphas, self.rule, self.shrink
-            self._show(by_validation(parts, *choice, settings, self._say, rows))
-        return self
+        return by_validation(parts, alphas, self.rule, self.shrink, settings, self._say, rows)
 
     def _say(self, message: str) -> None:
         """Print a line if `verbose`."""
@@ -716,7 +708,7 @@ class SparseStepIC(_SparseStepBase):
     _: KW_ONLY
     alphas: Any = 101
 
-    def _chosen(self, moments: Moments, rows: Table | None = None) -> Fitted:
+    def _chosen(self, moments: Moments, rows: Table | None) -> Fitted:
         if self.criterion not in CRITERIA:
             raise ValueError(
                 f"criterion must be one of {', '.join(CRITERIA)}; got {self.criterion!r}."
@@ -749,11 +741,11 @@ def sparsestep_path(
     X, y, sample_weight
         As in `SparseStep.fit`; y has one column. X may also be `Moments`, without y.
     alphas : int, array-like or "sizes", default=101
-        How many alphas, between one that keeps no variable and one that keeps all (of m columns
-        and fewer rows n: about n / (log m log log n), here and in "sizes"); the alphas themselves,
-        in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
+        How many alphas, between one that keeps no variable and one that keeps all (with more
+        columns m than rows n: about n / (log m log log n), here and in "sizes"); the alphas
+        themselves, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``); or
         "sizes" for one model of every size that some alpha gives (``n_nonzero`` of `SparseStep`
-        looks for a single one, however large).
+        looks for a single size, however large).
     fit_intercept, standardize, penalty_factor
         As in `SparseStep`.
     gamma_0, gamma_stop, gamma_step, t_max, epsilon, polish, solver
@@ -786,30 +778,26 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
-    rows = None
+    rows, moments = None, X
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
-        model._adopt(X)
-        moments = X
     elif is_dask(X):
-        summed = dask_moments(X, y, sample_weight)
-        assert isinstance(summed, Moments)  # not of folds
-        model._adopt(summed)
-        moments = summed
+        moments = dask_moments(X, y, sample_weight)
     else:
         rows = model._table(X, y, sample_weight)
         moments = Moments._of_table(rows)
-    if not model._flat_y and np.size(moments.mean_y) > 1:
+    if rows is None:
+        model._adopt(moments)
+    if np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
     with _underflow_ignored(), one_blas_thread():
-        fits, missing = fit_path(moments, wanted, settings)
-        path = Path.of(moments, fits, missing_sizes=missing, by_size=isinstance(wanted, str))
-        path, error = path._refined(rows, 0, moments, settings)
+        path = fit_path(moments, wanted, settings)
+        path, error = path._refined(rows, 0, moments.target(0), settings)
         fullest = path.coefs[:, np.argmax(path.n_nonzero)]
         known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
     error = known.error if error is None else error

@@ -1,7 +1,7 @@
 """Fitted models: the model of each target, and how it was chosen, in plain numbers.
 
-What stands here needs no scikit-learn. The estimators show the numbers as attributes, and model
-files hold them.
+Nothing here needs scikit-learn. The estimators show the numbers as attributes, model files store
+them.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ from sparsestep.inference.fingerprint import Fingerprint
 from sparsestep.inference.intervals import t_interval
 from sparsestep.inference.notes import FarRows, Note
 from sparsestep.inference.summary import Summary
-from sparsestep.selection.splitting import Splits
 from sparsestep.words import quoted, variables
 
 __all__ = ["CVResult", "Fitted", "TargetModel"]
@@ -33,15 +32,16 @@ class CVResult:
     ----------
     mse : ndarray of shape (n_alphas, n_folds)
     mean, se, paired_se : ndarrays of shape (n_alphas,)
-        The error, its standard error, and that of its difference to the smallest error. Of a single
-        fold there is none: NaN.
+        The error, its standard error, and the standard error of its difference to the smallest
+        error; with a single fold the standard errors are NaN.
     alpha_min, alpha_paired, alpha_1se : float
-        The alphas of the rules; of a single fold they are the same.
+        The alphas of the rules; with a single fold they are the same.
     of_choice : float
-        The error of the rule, its choice included; of a single fold NaN.
-    splits : Splits
+        The error of the rule, its choice included; with a single fold NaN.
+    scheme, splitter : str, and str or None
+        How the rows were split: see `TrainAndTest`.
     shrinkage : float, or None
-        The penalty of the ridge regressions on the variables kept, whose errors these are.
+        The penalty of the ridge regressions on the variables kept, if these were shrunk.
     """
 
     mse: Array
@@ -52,7 +52,8 @@ class CVResult:
     alpha_paired: float
     alpha_1se: float
     of_choice: float
-    splits: Splits
+    scheme: str
+    splitter: str | None
     shrinkage: float | None = None
 
 
@@ -76,11 +77,11 @@ class TargetModel:
         About zero if there is no intercept.
     path : Path, or None
     index : int, or None
-        Of alpha on the path.
+        Index of alpha on the path.
     cv : CVResult, or None
     criterion : ndarray of shape (n_alphas,), or None
     inclusion : ndarray of shape (m,), or None
-        Of an average of models the weight of those that include each variable.
+        Of an average: for each variable, the weight of the models that include it.
     """
 
     coef: Array
@@ -100,7 +101,7 @@ class TargetModel:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The models of all targets, what to remember of their data, and what to know of both.
+    """The models of all targets, the fingerprint of their data, and the notes on both.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class Fitted:
     one_hot: dict[str, tuple[list[str], list[str]]]
 
     def far_rows(self, X: Any, names: Sequence[str]) -> FarRows:
-        """How many rows are far outside those fitted, in a column that a model keeps."""
+        """The rows that lie far outside those fitted, in a column that a model keeps."""
         known = self.fingerprint
         columns = np.flatnonzero(~np.isnan(known.reach))
         far = FarRows(
@@ -137,7 +138,7 @@ class Fitted:
         return far
 
     def target_index(self, target: int | str) -> int:
-        """Which target a number or a name stands for."""
+        """The index of a target, given by its number or name."""
         count = len(self.targets)
         if isinstance(target, str):
             if self.target_names.count(target) == 1:
@@ -151,9 +152,7 @@ class Fitted:
         return int(target)
 
     def summary(self, names: Sequence[str], *, level: float, target: int | str) -> Summary:
-        """The model of one target as a table; the columns have these names."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        """The model of one target as a table; `names` are those of the columns of X."""
         which = self.target_index(target)
         model = self.targets[which]
         kept = np.flatnonzero(model.coef)

@@ -16,8 +16,9 @@ from sparsestep.selection.criteria import (
     least_criterion,
     supported,
 )
-from sparsestep.solvers.equations import Settings
-from sparsestep.solvers.fitting import Fits
+from sparsestep.selection.grid import alphas_to_fit, fit_every_size
+from sparsestep.solvers.equations import ScaledProblem, Settings
+from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, variables
@@ -25,7 +26,7 @@ from sparsestep.words import made_up_names, variables
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
 
-__all__ = ["Path", "PathPoint"]
+__all__ = ["Path", "PathPoint", "fit_path"]
 
 Array = NDArray[np.float64]
 
@@ -106,20 +107,17 @@ class Path:
         cls,
         moments: Moments,
         fits: Fits,
-        target: int = 0,
         missing_sizes: tuple[int, ...] = (),
         *,
         by_size: bool = False,
     ) -> "Path":
-        """The path of one target from its fits."""
-        coefs = fits.coefs[target].T
-        rss = np.atleast_1d(moments.target(target).rss(coefs, fits.intercepts[target]))
+        """The path of one target from its moments and fits."""
         return cls(
-            alphas=fits.alphas[target],
-            coefs=coefs,
-            intercepts=fits.intercepts[target],
-            n_nonzero=np.count_nonzero(coefs, axis=0),
-            rss=rss,
+            alphas=fits.alphas,
+            coefs=fits.coefs.T,
+            intercepts=fits.intercepts,
+            n_nonzero=fits.n_nonzero,
+            rss=moments.rss(fits.coefs.T, fits.intercepts),
             n_samples=moments.weight_sum,
             feature_names=moments.feature_names,
             missing_sizes=missing_sizes,
@@ -132,11 +130,14 @@ class Path:
     def _refined(
         self, rows: Table | None, target: int, moments: Moments, settings: Settings
     ) -> "tuple[Path, float | None]":
-        """The same with more digits where columns are nearly collinear; and the error left."""
+        """More digits from the rows where columns are nearly collinear; and the error left.
+
+        `moments` are those of this `target`.
+        """
         if rows is None:
             return self, None
         models = self.coefs.T, self.intercepts, self.alphas
-        refined = refine_path(rows, target, moments.target(target), models, settings)
+        refined = refine_path(rows, target, moments, models, settings)
         if refined is None:
             return self, None
         coefs, intercepts, rss, error = refined
@@ -307,6 +308,16 @@ class Path:
         from sparsestep.display import PathDisplay
 
         return PathDisplay.from_path(self, **options)
+
+
+def fit_path(moments: Moments, alphas: int | str | Array, settings: Settings) -> Path:
+    """The path of one target for a number of alphas, for given ones, or for every size."""
+    moments = moments.target(0)
+    if isinstance(alphas, str):
+        return Path.of(moments, *fit_every_size(moments, settings), by_size=True)
+    problem = ScaledProblem.of(moments, settings)
+    alphas = alphas_to_fit(problem, alphas, settings)
+    return Path.of(moments, fit_alphas([problem], alphas, settings)[0][0])
 
 
 def _nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:

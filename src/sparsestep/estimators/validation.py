@@ -30,9 +30,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Smaller factors are as good as 0, larger ones as good as infinity.
+# The range of finite factors above 0: beyond it, 0 and infinity do the same.
 _LEAST_FACTOR, _MOST_FACTOR = 1e-30, 1e30
-# What scikit-learn leaves as it is; values that are not finite are found here, with their place.
+# How scikit-learn checks rows. `require_finite` finds values that are not finite, with their place.
 KINDS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": (np.float64, np.float32),
@@ -43,8 +43,8 @@ KINDS: dict[str, Any] = {
 def read_rows(X: Any) -> tuple[Any, list[str] | None]:
     """X for scikit-learn to convert, and the names of its columns if it is a frame with names.
 
-    What scikit-learn would refuse is refused here first, by the column and the row. How well it
-    knows polars and pyarrow depends on its version, so these are read here.
+    Input that scikit-learn would refuse is refused here first, with a message that names the column
+    and the row. polars and pyarrow are read here, as not every version of scikit-learn can.
     """
     library, kind = type(X).__module__.split(".")[0], type(X).__name__
     if library == "polars" and kind == "LazyFrame":
@@ -76,7 +76,7 @@ def read_rows(X: Any) -> tuple[Any, list[str] | None]:
 
 
 def read_target(y: Any) -> Any:
-    """The target for scikit-learn to convert; refused as X is in `read_rows`."""
+    """The target for scikit-learn to convert, checked as X is in `read_rows`."""
     require_columns(y, "y")
     y = unmasked(y, "y")
     _require_real(y if hasattr(y, "dtype") else _array(y), "y")
@@ -87,7 +87,7 @@ def read_target(y: Any) -> Any:
 
 
 def require_columns(table: Any, what: str) -> None:
-    """Refuse frames without columns, or with two of one name; what has no names may pass."""
+    """Refuse frames without columns, or with two of one name; arrays have no names."""
     names = column_names(table)
     if names is None:
         return
@@ -98,7 +98,7 @@ def require_columns(table: Any, what: str) -> None:
 
 
 def _array(values: Any) -> NDArray[Any]:
-    """Lists and the like as an array; of objects if they are no table."""
+    """Lists and the like as an array; an array of objects if they are not a table."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -127,7 +127,7 @@ def _require_real(array: Any, what: str) -> None:
 
 
 def _numbers(names: Any, columns: Any, n: int) -> Array:
-    """The columns as one array of doubles; what is missing becomes NaN."""
+    """The columns as one array of doubles, missing values as NaN."""
     table = np.empty((n, len(columns)), order="F")
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         values = np.asarray(column.to_numpy())
@@ -197,7 +197,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _floats(values: Any) -> Array | None:
-    """The values as numbers, pandas' own mark of a missing one as NaN; None if they are others."""
+    """The values as numbers, pandas' mark of a missing value as NaN; None if not numbers."""
     try:
         if hasattr(values, "to_numpy") and hasattr(values, "isna"):
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -316,9 +316,11 @@ def alphas_wanted(alphas: Any) -> int | Array:
 
 
 def interval_level(level: Any) -> float:
-    """The parameter `level` as a number."""
+    """The parameter `level` as a number between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, Real):
         raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
     return float(level)
 
 

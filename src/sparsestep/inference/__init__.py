@@ -1,1 +1,1 @@
-"""What can be said of a chosen model: standard errors, intervals, notes, and a table to print."""
+"""Standard errors and intervals of a chosen model, notes for its reader, and a table to print."""

@@ -1,4 +1,4 @@
-"""What a fitted model remembers of its data: counts, means, deviations, collinear columns."""
+"""The facts that a model stores about its data: counts, means, deviations, collinear columns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ __all__ = ["COLLINEAR", "Fingerprint", "zero_one"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# From this correlation on it is nearly arbitrary which of two columns a sparse model keeps.
+# At this correlation and above it is nearly arbitrary which of two columns a sparse model keeps.
 COLLINEAR = 0.95
 # Number of pairs that are listed by name.
 _MOST_PAIRS = 20
-# Rows of the correlation matrix that are looked at together.
+# Rows of the correlation matrix in a block.
 _BLOCK = 512
-# Numbers of the rows that are looked at together: they stay in the cache.
+# Numbers in a block of rows: they stay in the cache.
 _BLOCK_ELEMENTS = 1 << 15
-# Multiplications that a search among the rows of thin moments may take: less than a second.
+# The most multiplications of a search among the rows of thin moments: less than a second.
 _MOST_WORK = 2e10
-# Rounding of correlations in single precision.
+# Rounding error of correlations in single precision.
 _SINGLE = 1e-5
-# Relative rounding of sums.
+# Relative rounding error of sums.
 _ROUNDING = 1e-9
-# A new value is far outside if it is this many times as far from the mean as any fitted one.
+# A new value is far outside if its distance from the mean is this multiple of the largest fitted.
 _FAR = 3.0
-# Fewer rows than these are in order by chance.
+# The values of fewer rows may rise from row to row by chance.
 _LEAST_ROWS = 10
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The columns of a table: their first two moments, effective rows, reach and collinearity.
+    """Means, deviations, effective rows, reach and collinearity of the columns of a table.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Fingerprint:
     mean_y, deviation_y : ndarrays of shape (n_targets,)
     effective_rows : ndarray of shape (m,)
         With s_i the share of row i in a column's sum of squares about its mean, ``1 / sum s_i^2``:
-        n over the kurtosis, and about k for an indicator of k rows. NaN if it is not known: of
-        columns that no model keeps, and of all but zeros and ones if there were no rows to see.
+        n over the kurtosis, and about k for an indicator of k rows. NaN for columns that no model
+        keeps and, if only moments were given, for columns other than zeros and ones.
     reach : ndarray of shape (m,)
-        Values this many deviations from the mean are far outside the rows fitted: three times as
-        far as any of these or, if there were no rows to see, ``sqrt(n - 1)``, which no value among
-        n can exceed. NaN if it is not known.
+        Distance from the mean, in deviations, beyond which a value is far outside the rows fitted:
+        three times that of the farthest row or, if only moments were given, ``sqrt(n - 1)``, which
+        no value among n can exceed. NaN if it is not known.
     copies : tuple of int
         Columns that are copies of earlier ones, but for a factor and a constant.
     n_collinear : int, or None
@@ -82,7 +82,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, moments: Moments, kept: Index, table: Table | None) -> "Fingerprint":
-        """The fingerprint of the data behind moments: of its rows too, if these are given."""
+        """The fingerprint of moments, and of their rows if these are given."""
         copies = _copies(moments)
         n_collinear, pairs = _nearly_collinear(moments, ~copies)
         deviation = np.sqrt(moments.diag / moments.weight_sum)
@@ -114,9 +114,9 @@ class Fingerprint:
 
 
 def zero_one(mean: Array, deviation: Array) -> NDArray[np.bool_]:
-    """Whether columns are zeros and ones, both of them.
+    """Whether columns hold zeros and ones, and both of them.
 
-    Of whole numbers no others have ``sum x (x - 1) = 0``; of other numbers it would be a miracle.
+    Then ``sum x (x - 1) = 0``, which no other whole numbers fulfil and others only by accident.
     """
     p = np.clip(mean, 0.0, 1.0)
     variance = p * (1.0 - p)
@@ -154,7 +154,7 @@ def _weight_of_rows(
 def _standardized(
     moments: Moments, columns: Index, mean: Array, deviation: Array, table: Table | None
 ) -> Iterator[tuple[Array, Array | None]]:
-    """Each column in deviations from its mean, (n_columns, n_rows) block by block, and weights."""
+    """Standardized columns, (n_columns, n_rows), block by block; and the weights of the rows."""
     if table is None:
         yield (moments.rows[0][:, columns] / deviation).T, None
         return
@@ -231,7 +231,7 @@ def _nearly_collinear(
             r = np.zeros(len(first))
             for row in unit[:, low:]:
                 r += row[first] * row[second]
-        # Of pairs that are equal but for rounding the first.
+        # Correlations that are equal but for rounding are sorted by the columns.
         order = np.lexsort((second, first, -np.round(np.abs(r), 10)))[:_MOST_PAIRS]
         best += [(low + int(first[k]), low + int(second[k]), float(r[k])) for k in order]
         best = sorted(best, key=lambda pair: (-round(abs(pair[2]), 10), pair[:2]))[:_MOST_PAIRS]

@@ -4,8 +4,7 @@ With A the variables kept and n the sum of the weights,
 
     sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
 
-Columns of A that depend on each other have no standard error: the data do not tell their effects
-apart.
+Linearly dependent columns of A have no standard error, as their effects are not identified.
 """
 
 import numpy as np
@@ -23,9 +22,9 @@ Array = NDArray[np.float64]
 def standard_errors(
     moments: Moments, coef: Array, known: Collinearity, *, fit_intercept: bool
 ) -> tuple[Array, float]:
-    """Standard errors of the coefficients that are not zero (NaN elsewhere), degrees of freedom.
+    """Standard errors of the non-zero coefficients, NaN elsewhere; and the degrees of freedom.
 
-    `known` is the `collinearity` of these coefficients.
+    `known` is the `collinearity` of the coefficients.
     """
     errors = np.full(len(coef), np.nan)
     free = moments.weight_sum - len(known.support) - fit_intercept

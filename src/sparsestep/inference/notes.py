@@ -1,7 +1,7 @@
-"""What a reader of a model should know: one small record for each kind of note, and its words.
+"""Notes for the reader of a model: a record for each kind of note, and its words.
 
-The records are made once, with the fit; they are kept with the model and in its file. Summaries,
-the command line and the report all show `text`, which is given the names of columns and targets.
+The records are made once, with the fit, and are stored with the model and in its file. Summaries,
+the command line and the report all show `text`, which takes the names of columns and targets.
 """
 
 import re
@@ -32,9 +32,9 @@ __all__ = [
 Array = NDArray[np.float64]
 Names = Sequence[str]
 
-# Number of names that are shown.
+# Number of names in a sentence.
 _MOST = 5
-# A variable rests on few rows if on fewer than these, and on less than a tenth of all.
+# A variable rests on few rows if its effective rows are fewer, and less than a tenth of all.
 _FEW = 5
 _NAMES_OF_ROWS = re.compile(
     r"(?i:(.*[ _.])?id|unnamed: ?\d+|row[ _.]?(names?|numbers?|nr|no)?|index)|.*[a-z]I[Dd]"
@@ -85,7 +85,7 @@ class AtTheEnd(Note):
     kind = "alpha at the end"
     target: int
     beyond: Literal["larger", "smaller"]
-    criterion: str | None  # that would keep ever more of more columns than rows
+    criterion: str | None  # if it would keep ever more variables, with more columns than rows
     rows: int
 
     def _text(self, names: Names, of: str) -> str:
@@ -293,7 +293,7 @@ def notes_of(
         found.append(Copies(list(fingerprint.copies)))
     pairs, n_pairs = fingerprint.collinear, fingerprint.n_collinear or 0
     of_kept = [pair for pair in pairs if np.isin(pair[:2], np.concatenate(kept)).any()]
-    # Of pairs beyond those listed it is not known.
+    # Beyond the pairs listed, it is not known which have a variable that is kept.
     if of_kept or n_pairs > len(pairs):
         i, j, r = (of_kept or pairs)[0]
         found.append(Collinear([i, j], r, n_pairs))
@@ -315,8 +315,8 @@ def beyond_the_end(
 ) -> Literal["larger", "smaller"] | None:
     """Where a better alpha may be, if the chosen one is at an end of a path with m columns.
 
-    The ends of an `automatic` grid are the null and the full model, and nothing is beyond them; but
-    with more columns than rows it ends at as many variables as the rows can support.
+    Nothing lies beyond the ends of an `automatic` grid, the null and the full model; but with more
+    columns than rows such a grid ends at the number of variables that the rows can support.
     """
     if len(n_nonzero) < 2:
         return None
@@ -324,7 +324,7 @@ def beyond_the_end(
         return "larger"
     if automatic and m <= n_samples:
         return None
-    # Of alphas that keep the same variables the largest is chosen, and the others are no way on.
+    # The largest alpha of a model is chosen, so smaller ones of the same size are no better.
     at_the_end = np.all(n_nonzero[index:] == n_nonzero[-1])
     return "smaller" if at_the_end and 0 < n_nonzero[-1] < m else None
 
@@ -333,7 +333,7 @@ def beyond_the_end(
 
 
 class FarRows:
-    """Counts rows of which a value is far outside those fitted, in columns with these names.
+    """Counts rows with a value far outside those fitted, in the columns of these names.
 
     `mean`, `deviation` and `reach` are those of `Fingerprint`.
     """

@@ -1,4 +1,4 @@
-"""A fitted model as a table: what was kept, how large, how sure, and how it was chosen."""
+"""A fitted model as a table: the variables kept, their coefficients, standard errors, facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ class Summary:
     names : sequence of str
         Variables kept, the largest standardized effect first.
     coef, standard_error, low, high : ndarrays
-        Coefficients, standard errors and interval ends on the selected model; NaN for what is not
-        known, as of coefficients that are shrunk or averaged.
+        Coefficients, standard errors and interval ends of the selected model; NaN if unknown, as
+        for coefficients that are shrunk or averaged.
     level : float
         Level of the intervals.
     notes : sequence of str
-        What to know before relying on the model: a sentence for each thing that was found.
+        What to know before relying on the model, a sentence each.
     inclusion : ndarray, or None
-        Of an average of models the weight of those that include each variable.
+        Of an average: for each variable, the weight of the models that include it.
     """
 
     facts: dict[str, str]
@@ -64,11 +64,10 @@ class Summary:
         return numbers | {"std. error": self.standard_error, low: self.low, high: self.high}
 
     def _shown(self) -> dict[str, Array]:
-        """Those in which anything is known; all if there is no variable."""
-        numbers = self._numbers()
+        """The columns of numbers without those that are all NaN; all if there is no variable."""
         return {
             heading: values
-            for heading, values in numbers.items()
+            for heading, values in self._numbers().items()
             if not self.names or not np.isnan(values).all()
         }
 
@@ -83,7 +82,7 @@ class Summary:
 
     @property
     def condition(self) -> str:
-        """On what the intervals hold; empty if there is none."""
+        """The condition under which the intervals hold; empty if there are none."""
         return CONDITION if np.isfinite(self.low).any() else ""
 
     def _below(self) -> list[str]:

@@ -38,7 +38,6 @@ from sparsestep.model.document import (
     parsed,
     sealed,
 )
-from sparsestep.selection.splitting import Splits
 from sparsestep.whole_file import whole_file
 from sparsestep.words import made_up_names, model_within
 
@@ -262,7 +261,7 @@ def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Docume
     chosen: dict[str, Any] = {"by": "alpha"}
     if cv is not None:
         chosen = {"by": "cv", "folds": settings["cv"], "rule": settings["rule"]}
-        chosen |= {"scheme": cv.splits.scheme, "splitter": cv.splits.splitter}
+        chosen |= {"scheme": cv.scheme, "splitter": cv.splitter}
     elif kind == "SparseStepIC":
         chosen = {"by": "criterion", "criterion": settings["criterion"]}
     elif settings["n_nonzero"] is not None:
@@ -488,7 +487,8 @@ def _cv_result(cv: CVTable, choice: Choice) -> CVResult:
         alpha_paired=_or_nan(cv.alpha_paired),
         alpha_1se=cv.alpha_1se,
         of_choice=_or_nan(cv.of_choice),
-        splits=Splits(str(choice.scheme), choice.splitter),
+        scheme=str(choice.scheme),
+        splitter=choice.splitter,
         shrinkage=cv.shrinkage,
     )
 

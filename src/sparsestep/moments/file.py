@@ -30,7 +30,7 @@ TOLERANCE = 1e-8
 
 
 class _Unreadable(Exception):
-    """Why a file cannot be read, to follow its name in a sentence."""
+    """The reason why a file cannot be read, to follow the file's name in a sentence."""
 
 
 def _require(fine: bool, problem: str) -> None:
@@ -92,7 +92,7 @@ def read(path: str | os.PathLike[str]) -> Sums:
 
 
 def _require_plain(file: BinaryIO) -> None:
-    """Raise if an archive would unpack to more than itself; `write` compresses nothing."""
+    """Raise if an archive is compressed, or claims contents larger than itself."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
@@ -186,7 +186,7 @@ def _from_archive(archive: Any) -> Sums:
 
 
 def _runs(text: str) -> tuple[Run, ...]:
-    """The folds that moments are, checked."""
+    """The runs of the moments, checked."""
     stored = json.loads(text)
     runs = tuple(Run(name, source, of, frozenset(folds)) for name, source, of, folds in stored)
     for run in runs:
@@ -203,7 +203,7 @@ def _runs(text: str) -> tuple[Run, ...]:
 
 
 def _belongs(rows: CentredRows, sums: Sums) -> bool:
-    """Whether thin sums have the squares and products of their rows, but for rounding."""
+    """Whether thin sums are the sums of their rows, but for rounding."""
     pairs = ((rows.X, sums.diag), (rows.y, sums.yty))
     length = np.multiply.outer(np.sqrt(sums.diag), np.sqrt(sums.yty))
     return all(

@@ -1,6 +1,6 @@
-"""Moments: all that the method needs of the rows, in one pass over any number of them.
+"""Moments: the sums of the rows that the method needs, in one pass over any number of rows.
 
-The class here is the public face of `sums`, where the formulas are, of `one_pass` and of `file`.
+The class is the public interface to `sums` (the formulas), `one_pass` (the rows) and `file`.
 """
 
 import os
@@ -328,7 +328,7 @@ class Moments:
         target_names: tuple[str, ...] | None,
         categories: dict[str, tuple[str, ...]] | None = None,
     ) -> "Moments":
-        """The same moments, which know what their targets and their encoded columns are called."""
+        """The same moments with names of their targets, and categories of their encoded columns."""
         categories = categories or self._sums.categories
         return self._make(replace(self._sums, target_names=target_names, categories=categories))
 
@@ -539,7 +539,7 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
         grams = [[after[0]], *inner, [before[-1]]]
 
     def training(k: int) -> Moments:
-        # Of the sums from the left all but the first fold's own matrix are used only here.
+        # A sum of matrices from the left may be overwritten, but not the first fold's own matrix.
         train = merge(others[k], _runs_of(others[k]), grams=grams[k], into_first=k > 1)
         return Moments._make(train)
 
@@ -547,14 +547,14 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
 
 
 def _sums_of(moments: Moments) -> Sums:
-    """What moments show, if they are moments."""
+    """The sums of moments; an error for anything else."""
     if not isinstance(moments, Moments):
         raise TypeError(f"Only moments can be merged with moments, not {type(moments)}.")
     return moments._sums
 
 
 def _runs_of(sums: Sequence[Sums]) -> Runs:
-    """The folds that parts are together, if they are folds."""
+    """The folds that the parts are together; empty if none of them is a fold."""
     known = [each.runs for each in sums if each.runs]
     return require_same_folds(known) if known else ()
 

@@ -85,7 +85,7 @@ def fold_sums(table: Table, ids: Index | None = None, count: int = 1) -> list[Su
         except OutOfRangeError:
             table.require_finite()
             raise
-        # A value that is not finite makes some of its column's sums so, which costs nothing to see.
+        # A value that is not finite shows in the sums of its column.
         if not all(fold.is_finite() for fold in folds):
             largest = table.require_finite()
             raise table.too_large(largest)
@@ -307,7 +307,7 @@ def _thin_sums(table: Table, block: Block) -> Sums:
     mean_y, yc = _centred(y, root, p)
     if sp.issparse(X):
         X = sp.csr_array(X, dtype=np.float64)
-        # Where no entry is zero the algebra may cancel; those columns are shifted by their mean.
+        # Columns without zeros are shifted by their mean, as the subtraction below may cancel.
         offset = np.zeros(m)
         full = np.flatnonzero(np.bincount(X.indices, minlength=m) == n)
         if len(full):
@@ -320,7 +320,7 @@ def _thin_sums(table: Table, block: Block) -> Sums:
         mean_x, A = _centred(X, root, p)
         rows, diag = CentredRows(A, yc), np.einsum("ij,ij->j", A, A)
     mean, low = (np.concatenate(parts) for parts in zip(mean_x, mean_y, strict=True))
-    # A single row is its own mean: nothing is left of it.
+    # A single row is its own mean, and its centred row is zero.
     pieces = (rows,) if n > 1 else ()
     xty, yty = rows.transposed_dot(yc), np.einsum("ij,ij->j", yc, yc)
     return Sums(n, weight, mean, low, None, pieces, xty, yty, diag, table.names, table.flat_y)

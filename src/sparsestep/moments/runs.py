@@ -1,8 +1,8 @@
-"""Which folds of which run moments hold: no row may count twice, and none may be forgotten.
+"""The folds that moments hold, so that merging counts no row twice and forgets none.
 
-A run is one splitting of the rows of a source into folds, as `read_moments` makes it. Moments of
-its folds carry their numbers, merged moments those of all their parts. Moments of unknown origin
-carry nothing, and nothing is asked of them.
+A run is one splitting of the rows of a source into folds, as `read_moments` makes it. The moments
+of a fold carry its number, merged moments the numbers of all their parts. Moments of unknown origin
+carry none, and are not checked.
 """
 
 import hashlib
@@ -75,10 +75,10 @@ def joined(a: Runs, b: Runs) -> Runs:
 
 
 def require_same_folds(pieces: Iterable[Runs]) -> Runs:
-    """The folds of all pieces; an error unless those of incomplete runs are the same in each run.
+    """The folds of all pieces; an error unless all incomplete runs have the same fold numbers.
 
-    The same folds of several sources are those of the pooled rows. Other folds of other runs have
-    nothing to do with each other, and of one source would hold the same rows.
+    The same folds of several sources are folds of the pooled rows. Different folds of different
+    runs do not belong together, and if the source is the same they share rows.
     """
     pieces = list(pieces)
     parts: Runs = reduce(joined, filter(_is_partial, pieces), ())
@@ -123,7 +123,7 @@ def _is_partial(runs: Runs) -> bool:
 
 
 def _different(a: Run, b: Run) -> ValueError:
-    """The error for folds that do not go together."""
+    """The error for folds of different runs."""
     return ValueError(
         f"Folds of different runs do not go together: {a} (run {a.id[:8]}), and {b} (run "
         f"{b.id[:8]}); give those of one run."

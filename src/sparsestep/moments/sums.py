@@ -6,14 +6,14 @@ With weights w (1 where none are given), W their sum, and every sum taken about 
     q = sum w (x - mean_x)(y - mean_y)      `xty`
     sum w (y - mean_y)^2                    `yty`
 
-and several sets of rows together have the sums of all, plus one product for each set after the
-first (Chan, Golub and LeVeque 1983), the sets before it being taken as one of weight V_j:
+Sets of rows j = 1, 2, ... are merged by adding their sums, and one product for each set after the
+first (Chan, Golub and LeVeque 1983). With V_j the weight and m_j the mean of all sets before j,
 
-    S = sum_j S_j + sum_j u_j u_j',   u_j = sqrt(V_j W_j / (V_j + W_j)) (mean of these - mean_j)
+    S = sum_j S_j + sum_j u_j u_j',   u_j = sqrt(V_j W_j / (V_j + W_j)) (m_j - mean_j)
 
-The sums about zero, X'X - W mean mean', appear nowhere: at mean/sd = 1e7 they have no digit left.
-Nor are means rounded to one double, of which the difference of two keeps as few digits: they are
-pairs, `mean` + `low`. Fewer rows than columns are kept themselves instead of S.
+Two ways of computing S are avoided. Sums about zero, X'X - W mean mean', have no digit left at
+mean/sd = 1e7. The difference of two means that are rounded to doubles has as few; so each mean is a
+pair of doubles, `mean` + `low`. With fewer rows than columns the rows are kept instead of S.
 """
 
 from collections.abc import Iterator, Sequence
@@ -94,7 +94,7 @@ def _gram(pieces: Sequence[CentredRows], m: int) -> Array:
     total = np.zeros((m, m))
     few: list[Array] = []
     for piece in pieces:
-        # Single rows (differences of means) are gathered: each alone would cost a pass over S.
+        # Single rows (differences of means) are stacked: each alone would cost a pass over S.
         few.append(piece.columns())
         if sum(map(len, few)) >= m or piece is pieces[-1]:
             A = np.concatenate(few) if len(few) > 1 else few[0]
@@ -200,7 +200,7 @@ class Sums:
 
 
 def require_mergeable(a: Sums, b: Sums) -> None:
-    """Raise unless both have the same columns and the same targets, as far as these have names."""
+    """Raise unless both have the same columns and targets, by number and by name."""
     if a.m != b.m:
         raise ValueError(f"Moments of {a.m} and of {b.m} columns cannot be merged.")
     if a.names != b.names:
@@ -216,7 +216,7 @@ def require_mergeable(a: Sums, b: Sums) -> None:
     if a.target_names and b.target_names and a.target_names != b.target_names:
         x, z = next(p for p in zip(a.target_names, b.target_names, strict=True) if p[0] != p[1])
         raise ValueError(f"Moments of different targets, {x!r} and {z!r}, cannot be merged.")
-    # Two categories whose columns have the same names may leave different ones to all zeros.
+    # The category without a column, where all indicators are zero, may differ.
     for name in a.categories.keys() & b.categories.keys():
         first, second = a.categories[name], b.categories[name]
         if first != second:
@@ -228,7 +228,7 @@ def require_mergeable(a: Sums, b: Sums) -> None:
 
 
 def is_thin(parts: Sequence[Sums]) -> bool:
-    """Whether the parts together have fewer rows to keep than columns."""
+    """Whether the parts, and a row for each merge of two, have fewer rows than columns."""
     rows = len(parts) - 1
     for part in parts:
         if part.pieces is None:
@@ -301,8 +301,8 @@ def merge(
 class Accumulator:
     """The sums of pieces that come one after the other.
 
-    Thin pieces wait until together they have as many rows as columns: a product for each handful of
-    rows would pass over the m x m matrix every time. `own` pieces may be overwritten.
+    Thin pieces wait until together they have as many rows as columns, because the product of a few
+    rows costs a pass over the m x m matrix. `own` pieces may be overwritten.
     """
 
     def __init__(self, first: Sums | None = None, *, own: bool = False) -> None:
@@ -353,7 +353,7 @@ def _between(parts: Sequence[Sums]) -> tuple[Pair, Array]:
     weight = np.array([part.weight_sum for part in parts])
     share = weight / weight.sum()
     means = np.array([part.mean for part in parts]), np.array([part.low for part in parts])
-    # Differences from the heaviest mean, which moves least and so keeps its digits.
+    # Differences from the mean of the largest weight, which merging changes least.
     heavy = int(weight.argmax())
     gap, _ = add(means, (-means[0][heavy], -means[1][heavy]))
     before = np.cumsum(share[:-1])

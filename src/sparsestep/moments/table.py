@@ -1,7 +1,7 @@
 """Rows in memory from anything: arrays, SciPy sparse matrices and frames, checked.
 
-What cannot be summed is refused with a sentence that names the column, the row or the parameter.
-Nothing larger than a block of rows is copied.
+Values that cannot be summed are refused with a sentence that names the column, the row or the
+parameter. Nothing larger than a block of rows is copied.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -122,7 +122,7 @@ class Table:
         return OutOfRangeError(problem, self._name(j), j >= self.m)
 
     def require_constant(self, small: NDArray[np.bool_], ids: NDArray[np.intp] | None) -> None:
-        """Raise if a column whose squares in a fold are as good as zero varies within the fold."""
+        """Raise if a column varies within a fold though its squares there underflow (`small`)."""
         columns = np.flatnonzero(small.any(axis=0))
         seen = np.zeros(len(small), dtype=bool)
         first = np.zeros((len(small), len(columns)))
@@ -217,7 +217,7 @@ def _pandas(X: Any) -> Any:
 
 
 def _is_sparse(kind: Any) -> bool:
-    """Whether a type is pandas' SparseDtype, which says what is not stored."""
+    """Whether a type is pandas' SparseDtype."""
     return hasattr(kind, "fill_value") and hasattr(kind, "subtype")
 
 
@@ -326,7 +326,7 @@ def weights(sample_weight: Any, n: int) -> Array:
 
 
 def real_numbers(values: Any) -> Array | None:
-    """Numbers and booleans as doubles; None for all else that NumPy would turn into numbers."""
+    """Numbers and booleans as doubles; None for texts, dates and all else."""
     try:
         array = np.asarray(values)
         numbers = array.dtype.kind in "fiub" or (

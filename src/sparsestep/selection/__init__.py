@@ -1,6 +1,6 @@
-"""Coefficients become a choice.
+"""Which of many models to take.
 
-In: `Moments` of the whole and of folds. Out: the alphas worth a fit (`grid`), errors of held-out
-folds (`splitting`, `cross_validation`), information criteria (`criteria`), and the model of least;
-or the average of all models (`averaging`), with coefficients shrunk (`shrinkage`).
+In: `Moments` of all rows and of folds. Out: the alphas to fit (`grid`), training and test sets
+(`splitting`), held-out errors (`cross_validation`) and information criteria (`criteria`), of which
+the smallest chooses; the average of all models (`averaging`); coefficients shrunk (`shrinkage`).
 """

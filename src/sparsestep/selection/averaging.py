@@ -5,7 +5,7 @@ cross-validation error as ``error ** (-n / 2)``. (Geisser and Eddy 1979 compare 
 predictive likelihoods.) The weight of a model is ``error ** (-n / 3)``: two thirds of the
 exponent, as the likelihood trusts the smallest of many errors too much. A variable is kept if the
 models that include it have more than half of the weight (the median probability model of Barbieri
-and Berger 2004); those that are kept take over what they can of the others.
+and Berger 2004). The other variables are left out, and their effect is regressed on those kept.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ __all__ = ["LEAST_INCLUSION", "averaged", "errors_of_averages", "model_weights"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Errors below this share of the largest are rounding, and count as one size.
+# Errors below this share of the largest are rounding, and count as equal.
 _ROUNDING = 1e-14
-# Of the log-likelihood. This and the next were chosen by simulation: docs/choosing_alpha.md.
+# Factor of the log-likelihood. It and the next were chosen by simulation: docs/choosing_alpha.md.
 _TEMPER = 2.0 / 3.0
 LEAST_INCLUSION = 0.5
 
@@ -40,29 +40,30 @@ def model_weights(errors: CVErrors) -> Array:
 
 
 def averaged(
-    weights: Array, fits: Fits, moments: Moments, rho: float, settings: Settings
+    weights: Array, coefs: Array, moments: Moments, rho: float, settings: Settings
 ) -> tuple[Array, float, Array]:
-    """Coefficients and intercept of the average of one target, and the weight of each variable.
+    """Coefficients and intercept of the average, and the weight of each variable.
 
-    `moments` are those that the models were fitted to, `rho` the penalty that shrank them.
+    `coefs` has a row for each model, `moments` are those that the models were fitted to, and `rho`
+    is the penalty that shrank them.
     """
-    inclusion = np.minimum(weights @ (fits.coefs[0] != 0), 1.0)  # but for rounding
-    mean = weights @ fits.coefs[0]
+    inclusion = np.minimum(weights @ (coefs != 0), 1.0)  # but for rounding
+    mean = weights @ coefs
     kept = np.flatnonzero((inclusion > LEAST_INCLUSION) & (mean != 0))
     left_out = np.flatnonzero((inclusion <= LEAST_INCLUSION) & (mean != 0))
     coef = np.zeros_like(mean)
-    coef[kept] = mean[kept] + _instead(kept, left_out, mean, moments, rho, settings)
+    coef[kept] = mean[kept] + _regressed(kept, left_out, mean, moments, rho, settings)
     *_, mean_x, mean_y = units(moments, settings)
     return coef, float(mean_y[0] - coef @ mean_x), inclusion
 
 
-def _instead(
+def _regressed(
     kept: Index, left_out: Index, mean: Array, moments: Moments, rho: float, settings: Settings
 ) -> Array:
-    """What the variables kept take over of those left out: the nearest to their predictions.
+    """The predictions ``X_left_out mean_left_out`` regressed on the variables kept.
 
-    Collinear variables with large coefficients cancel each other, so that none can just be left
-    out.
+    Large coefficients of collinear variables cancel each other, so that leaving out one of them
+    without this correction would ruin the predictions.
     """
     if not len(kept) or not len(left_out):
         return np.zeros(len(kept))
@@ -82,14 +83,14 @@ def errors_of_averages(
     errors: CVErrors,
     fits: Sequence[Fits],
     train: Sequence[Moments],
-    valid: Sequence[Moments],
+    test: Sequence[Moments],
     rho: float,
     settings: Settings,
 ) -> CVErrors:
-    """The errors of averaging: of each fold with the weights that the others give."""
-    mse = np.full((1, len(valid)), np.nan)
-    for k in range(len(valid) if len(valid) > 1 else 0):
+    """The error of averaging on each fold, with the weights that the other folds give."""
+    mse = np.full((1, len(test)), np.nan)
+    for k in range(len(test) if len(test) > 1 else 0):
         weights = model_weights(errors.without(k))
-        coef, intercept, _ = averaged(weights, fits[k], train[k], rho, settings)
-        mse[0, k] = valid[k].rss(coef, intercept) / valid[k].weight_sum
+        coef, intercept, _ = averaged(weights, fits[k].coefs, train[k], rho, settings)
+        mse[0, k] = test[k].rss(coef, intercept) / test[k].weight_sum
     return CVErrors(mse, errors.weights, errors.total)

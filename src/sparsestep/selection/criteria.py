@@ -1,4 +1,4 @@
-"""Information criteria, and the choice of a model by them; of equals the first."""
+"""Information criteria, and the choice of a model by them; of equal models the first."""
 
 from typing import Literal, get_args
 
@@ -24,24 +24,22 @@ CRITERIA = get_args(Criterion)
 
 
 def first_least(values: Array, among: Index, slack: float) -> int:
-    """The first place `among` some whose value is the least there, but for `slack`.
+    """The first index `among` some whose value exceeds the smallest there by at most `slack`.
 
-    Neighbouring alphas often give the same model, and what is computed from it differs by rounding
-    only. Of these the first is taken, so that the choice does not hang on the last digit.
+    Neighbouring alphas often give the same model, whose values then differ by rounding only. The
+    first of them is taken, so that the choice does not depend on the last digit.
     """
     some = values[among]
     return int(among[np.argmax(some <= some.min() + slack)])
 
 
 def best_fitting(rss: Array, among: Index) -> int:
-    """The first place `among` some whose residual sum of squares is the least, but for rounding."""
+    """The first index `among` some of the smallest residual sum of squares, but for rounding."""
     return first_least(rss, among, 1e-9 * float(rss.max()))
 
 
-def criterion_path(
-    criterion: str, rss: Array, n_nonzero: NDArray[np.intp], n: float, m: int
-) -> Array:
-    """Information criterion of each model: ``n log(rss / n)`` plus a price for its k variables.
+def criterion_path(criterion: str, rss: Array, n_nonzero: Index, n: float, m: int) -> Array:
+    """Information criterion of each model: ``n log(rss / n)`` plus a penalty for its k variables.
 
     ======  =======================================
     aic     2 k
@@ -50,36 +48,35 @@ def criterion_path(
     gic     log(log n) log(m) k, each at least 1
     ======  =======================================
 
-    (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.) Residuals that are rounding
-    count as one size, so that of several perfect fits the sparsest is the best.
+    (Akaike 1974; Schwarz 1978; Chen and Chen 2008; Fan and Tang 2013.) Sums of squares that are
+    rounding count as equal, so that of several perfect fits the sparsest is the best.
     """
     k = np.asarray(n_nonzero, dtype=np.float64)
     log_n = np.log(max(n, 2.0))
     if criterion == "aic":
-        price = 2.0 * k
+        penalty = 2.0 * k
     elif criterion == "bic":
-        price = log_n * k
+        penalty = log_n * k
     elif criterion == "ebic":
-        price = log_n * k + 2.0 * (gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1))
+        penalty = log_n * k + 2.0 * (gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1))
     elif criterion == "gic":
-        price = np.log(max(log_n, np.e)) * np.log(max(m, np.e)) * k
+        penalty = np.log(max(log_n, np.e)) * np.log(max(m, np.e)) * k
     else:
         raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}.")
     rounding = max(1e-12 * float(np.max(rss)), np.finfo(np.float64).tiny)
-    return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + price)
+    return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + penalty)
 
 
-def least_criterion(values: Array, among: NDArray[np.intp] | None = None) -> int:
-    """Index of the smallest criterion; of equals but for rounding that of the largest alpha."""
-    among = np.arange(len(values)) if among is None else among
+def least_criterion(values: Array, among: Index) -> int:
+    """Index `among` some of the smallest criterion; of equal ones that of the largest alpha."""
     return first_least(values, among, 1e-12 * np.abs(values[among]).max())
 
 
-def supported(n_nonzero: NDArray[np.intp], largest: int | None) -> NDArray[np.intp]:
-    """The models with no more than `largest` variables beside those that all of them have.
+def supported(n_nonzero: Index, largest: int | None) -> Index:
+    """Indices of the models with at most `largest` variables more than the smallest model.
 
-    As the residuals of ever more variables go to zero, so does every price of these beside
-    ``n log(rss / n)``.
+    With more variables than the rows support, rss goes to zero and ``n log(rss / n)`` outweighs
+    every penalty.
     """
     largest = len(n_nonzero) and n_nonzero.max() if largest is None else largest + n_nonzero.min()
     return np.flatnonzero(n_nonzero <= largest)

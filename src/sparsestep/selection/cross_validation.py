@@ -1,9 +1,10 @@
 """Choosing alpha by cross-validation, on moments: the smallest error, or a sparser model near it.
 
-How near is a matter of standard errors: of the error itself ("1se"), most of which is noise common
-to all alphas, or of its difference to the smallest, which the same folds give too ("paired").
+A model is near if its error exceeds the smallest by no more than a standard error: that of the
+smallest error ("1se"), most of which is noise common to all alphas, or half that of the difference
+of the two errors ("paired").
 
-A fold's validation error needs no row: for coefficients b and intercept a the fold's moments give
+A held-out error needs no row: for coefficients b and intercept a the fold's moments give
 ``sum w (y - a - x'b)^2`` exactly (`Moments.rss`).
 """
 
@@ -25,14 +26,14 @@ Array = NDArray[np.float64]
 
 Rule = Literal["min", "paired", "1se", "average"]
 RULES = get_args(Rule)
-# Of the standard error of the difference to the smallest error, what "paired" gives away. Chosen by
-# simulation: docs/choosing_alpha.md.
+# By how many standard errors of the difference an error may exceed the smallest, in "paired".
+# Chosen by simulation: docs/choosing_alpha.md.
 PAIRED_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class CVErrors:
-    """Validation errors of one target.
+    """Held-out errors of one target.
 
     Attributes
     ----------
@@ -55,31 +56,32 @@ class CVErrors:
 
     @cached_property
     def se(self) -> Array:
-        """Its standard error: the folds' standard deviation over the root of their number."""
+        """The standard error of `mean`: the folds' standard deviation over sqrt(n_folds)."""
         return self._standard_error(self.mse)
 
     @cached_property
     def paired_se(self) -> Array:
-        """The standard error of its difference to the smallest one."""
+        """The standard error of the difference of each error to the smallest."""
         return self._standard_error(self.mse - self.mse[self.best()])
 
     @property
     def n_tested(self) -> float:
-        """The weight of the rows that some fold tests: of all rows, unless folds leave some out."""
+        """The weight of the rows in some test set: `total`, unless splits leave rows out."""
         return float(min(self.weights.sum(), self.total))
 
     def _standard_error(self, values: Array) -> Array:
-        """Of the mean over the folds, a row of values for each alpha.
+        """The standard error of the mean over the folds, for a row of values per alpha.
 
-        Folds that test the same rows again, as those of repetitions, tell nothing of other rows:
-        they count only as often as folds of their size are disjoint.
+        Repetitions test the same rows again and add no information on other rows. So the number of
+        folds in ``sqrt(variance / n_folds)`` is at most ``total / mean weight of a fold``, the
+        number of disjoint folds of their size.
         """
         n_folds = len(self.weights)
         if n_folds == 1:
             return np.full(len(values), np.nan)
         mean = np.average(values, axis=1, weights=self.weights)
         spread = np.abs(values - mean[:, np.newaxis])
-        # Squares of errors that are squares themselves may be beyond the range of floats.
+        # An error is a square already, and its own square may be beyond the range of floats.
         size = spread.max(axis=1, initial=0.0)
         size[size == 0] = 1.0
         square = np.average((spread / size[:, np.newaxis]) ** 2, axis=1, weights=self.weights)
@@ -87,16 +89,16 @@ class CVErrors:
         return np.asarray(size * np.sqrt(square * n_folds / (n_folds - 1) / disjoint))
 
     def of_rule(self, rule: str, n_nonzero: NDArray[np.intp]) -> "CVErrors":
-        """The errors of a rule: of each fold at the alpha that the others choose.
+        """The errors of a rule: on each fold that of the alpha which the other folds choose.
 
         The smallest of many errors is too small for new rows, because its own folds chose it. NaN
         for a single fold. (Another estimate from the same errors, of Tibshirani and Tibshirani
         2009, doubles the error where folds are single rows.)
 
-        The models of the others are often the same for many alphas, and at the ends of these the
-        fold's own model has lost a variable or gained one: of equals of the smallest error the
-        alpha in the middle is taken. (That nearest to the best of all folds would have been chosen
-        with the fold itself.)
+        Often many neighbouring alphas have the same smallest error on the other folds. The one in
+        the middle is taken, because at the ends of such a range the fold's own model has lost or
+        gained a variable. (The one nearest to the best of all folds would depend on the fold
+        itself.)
         """
         mse = np.full((1, len(self.weights)), np.nan)
         for k in range(len(self.weights) if len(self.weights) > 1 else 0):
@@ -113,14 +115,15 @@ class CVErrors:
         return CVErrors(self.mse[:, others], self.weights[others], self.total)
 
     def best(self) -> int:
-        """Index of the smallest error; of equals the first, which is the largest alpha."""
+        """Index of the smallest error; of equal errors that of the largest alpha."""
         return _first_best(self.mean, np.arange(len(self.mse)))
 
     def chosen(self, rule: str, n_nonzero: NDArray[np.intp]) -> int:
-        """Index of the model that a rule chooses; of an average that of the smallest error.
+        """Index of the model that a rule chooses; for an average that of the smallest error.
 
         "1se" and "paired" take the sparsest model whose error exceeds the smallest by no more than
-        its standard error, or by a share of that of the difference; of equals the best.
+        its standard error, or half the standard error of the difference; of equally sparse models
+        the one of smallest error.
         """
         best = self.best()
         if rule in ("min", "average") or len(self.weights) == 1:
@@ -131,27 +134,20 @@ class CVErrors:
 
 
 def _first_best(errors: Array, some: NDArray[np.intp]) -> int:
-    """The first of `some` whose error is the smallest among them, but for rounding."""
+    """The first index of `some` with the smallest error among them, but for rounding."""
     return first_least(errors, some, _rounding(errors, some))
 
 
 def _rounding(errors: Array, some: NDArray[np.intp] | slice = slice(None)) -> float:
-    """By how much equal errors may differ, the smallest of `some` being the least."""
+    """By how much errors that are equal to the smallest of `some` may differ from it."""
     return float(1e-10 * errors[some].min() + 1e-14 * errors.max())
 
 
-def validation_errors(
-    fits: Sequence[Fits], valid: Sequence[Moments], total: float
-) -> list[CVErrors]:
-    """The errors of each target, of the fits to each training set on what it left out.
+def validation_errors(fits: Sequence[Fits], test: Sequence[Moments], total: float) -> CVErrors:
+    """The errors on each test set of the models fitted to its training set.
 
     `total` is the weight of all rows.
     """
-    weights = np.array([fold.weight_sum for fold in valid])
-    n_targets, n_alphas = fits[0].alphas.shape
-    mse = np.empty((n_targets, n_alphas, len(valid)))
-    for k, (fit, fold) in enumerate(zip(fits, valid, strict=True)):
-        for t in range(n_targets):
-            rss = fold.target(t).rss(fit.coefs[t].T, fit.intercepts[t])
-            mse[t, :, k] = np.asarray(rss) / fold.weight_sum
-    return [CVErrors(errors, weights, total) for errors in mse]
+    pairs = zip(fits, test, strict=True)
+    mse = [fold.rss(fit.coefs.T, fit.intercepts) / fold.weight_sum for fit, fold in pairs]
+    return CVErrors(np.column_stack(mse), np.array([fold.weight_sum for fold in test]), total)

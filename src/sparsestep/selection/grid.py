@@ -1,7 +1,8 @@
 """Which alphas to try: a grid from the null to the full model, and a search for every model size.
 
-`Sizes` below is any function from alphas, a row for each target, to the number of variables that
-each one keeps; what it costs is the engine's, which takes many alphas for little more than one.
+`Sizes` below is a function from alphas, a row for each target, to the numbers of variables that
+their models keep. The engine fits many alphas for little more than the cost of one, so alphas are
+tried in rounds of many.
 """
 
 from collections.abc import Callable
@@ -22,27 +23,28 @@ from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
 from sparsestep.solvers.wide import supported_size
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["alpha_grid", "every_size", "fit_every_size", "fit_grid", "fit_size"]
+__all__ = ["alpha_grid", "alphas_to_fit", "every_size", "fit_every_size", "fit_size"]
 
 Array = NDArray[np.float64]
 Sizes = Callable[[Array], NDArray[np.intp]]
 
-# No model within the reach of double precision needs an alpha below this share of the largest.
+# The smallest alpha tried, as a share of the largest: below it double precision tells no more.
 _LEAST_SHARE = 1e-16
-# No sensible settings need an alpha above so many times the drop by the best variable.
+# The largest alpha tried, as a multiple of the first guess.
 _MOST_TIMES = 4.0**18
+# The ratio of neighbouring alphas while the ends are looked for, and the alphas of a round.
 _RATIO = 4.0
 _ROUND = 6
-# A search for sizes fills no gap that is narrower in the logarithm, and ends at so many alphas.
+# The search for sizes stops at gaps of this width in log(alpha), and at this number of alphas.
 _NARROWEST = 1e-6
 _MOST_ALPHAS = 4000
-# With fewer rows than columns it is content with less: each alpha costs more. The first alpha is
-# so many times the drop by the best variable, which keeps nothing.
+# With fewer rows than columns each alpha costs more, and the limits are coarser. The first alpha
+# is this multiple of the first guess, where the model is empty.
 _START = 2.0
 _LEAST_SHARE_IF_WIDE = 1e-6
 _NARROWEST_IF_WIDE = 1e-3
 _MOST_ALPHAS_IF_WIDE = 400
-# Alphas many times smaller and larger than the first guess must be numbers.
+# Smaller guesses are raised to this one: products with the factors above must not underflow.
 _SMALLEST_GUESS = 1e-290
 
 
@@ -57,8 +59,8 @@ def alpha_grid(
 ) -> Array:
     """Alphas, (n_targets, n_alphas), largest first, spaced evenly in the logarithm.
 
-    The ends are checked: the largest gives the null model, and the smallest at least `full`
-    variables, or, if no alpha does, as many as any. `spread` is the largest penalty factor over the
+    The largest alpha gives the null model, and the smallest keeps at least `full` variables; if no
+    alpha keeps that many, then as many as any. `spread` is the largest penalty factor over the
     smallest.
     """
     top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
@@ -66,9 +68,9 @@ def alpha_grid(
 
 
 def _ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
-    """The smallest alpha tried that keeps nothing, and the largest that keeps everything.
+    """For each target the smallest alpha tried of the null model, and the largest of the full one.
 
-    One of each for each target. Where there is none, those that keep the least and the most.
+    Where no alpha gives the null or the full model, the alphas of the smallest and the largest.
     """
     top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
     climb = guess[:, np.newaxis] * _RATIO ** np.arange(_ROUND)
@@ -86,7 +88,7 @@ def _ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, 
 
 
 def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
-    """The same with fewer rows than columns, where all that counts is in a narrow range."""
+    """The same with fewer rows than columns, where both ends lie within a narrow range."""
     alphas = _START * guess[:, np.newaxis] * 2.0 ** -np.arange(8)
     kept = sizes(alphas)
     least = _LEAST_SHARE_IF_WIDE / spread * guess
@@ -95,7 +97,7 @@ def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Ar
         alphas, kept = np.hstack([alphas, more]), np.hstack([kept, sizes(more)])
     if np.any(kept[:, 0] > 0):
         return _ends(sizes, guess, full, spread)
-    # Both ends lie between two of these alphas, of which the larger keeps too few.
+    # Each end lies between two neighbours of these alphas; the larger one keeps too few variables.
     rows, enough = np.arange(len(guess)), np.minimum(kept.max(axis=1), full)
     ends = [
         np.argmax(kept >= some[:, np.newaxis], axis=1) for some in (np.minimum(1, enough), enough)
@@ -115,7 +117,7 @@ def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Ar
 def _better(
     best: Array, fewest: NDArray[np.intp], alphas: Array, kept: NDArray[np.intp]
 ) -> tuple[Array, NDArray[np.intp]]:
-    """For each target the alpha that keeps the fewest: the best so far, or the first better one."""
+    """For each target the alpha of the fewest variables: `best`, unless another has fewer."""
     at = np.arange(len(best)), np.argmin(kept, axis=1)
     improves = kept[at] < fewest
     return np.where(improves, alphas[at], best), np.where(improves, kept[at], fewest)
@@ -130,12 +132,11 @@ def every_size(
     spread: float = 1.0,
     wide: bool = False,
 ) -> tuple[Array, list[int]]:
-    """For one target alphas, largest first, with every model size, and the sizes that none has.
+    """For one target alphas, largest first, of every model size; and the sizes that none has.
 
-    Rounds of many alphas at once: every gap between neighbouring alphas whose sizes differ by more
-    than one is filled, until all that are left are too narrow. Sizes need not fall as alpha grows,
-    so a size found anywhere counts. If `only` one size is asked for, no gap is filled but those
-    from at most that size to at least it: there are its other models.
+    Each round fills the gaps between neighbouring alphas whose sizes differ by more than one, until
+    the gaps that remain are too narrow. Sizes need not fall as alpha grows, so a size found
+    anywhere counts. If `only` one size is asked for, only the gaps around that size are filled.
     """
     narrowest = _NARROWEST_IF_WIDE if wide else _NARROWEST
     most_alphas = _MOST_ALPHAS_IF_WIDE if wide else _MOST_ALPHAS
@@ -162,30 +163,30 @@ def every_size(
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
 
 
-def fit_grid(problem: ScaledProblem, n_alphas: int, settings: Settings) -> Array:
-    """An automatic grid for each target, (n_targets, n_alphas), as `alpha_grid` spaces it."""
+def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
+    """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`."""
+    if not isinstance(alphas, int):
+        return alphas
     scale = _Scale.of(problem, settings)
     penalized = settings.factors(problem.moments.n_features) > 0
-    # The few models that show where the grid ends are not those that anybody waits for.
+    # Progress is reported for the fits on the grid, not for the few that find its ends.
     settings = replace(settings, watch=None)
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        fits = fit_alphas([problem], alphas, settings)[0]
-        return np.asarray(np.count_nonzero(fits.coefs[:, :, penalized], axis=2))
+        [fits] = fit_alphas([problem], alphas, settings)
+        return np.array([np.count_nonzero(each.coefs[:, penalized], axis=1) for each in fits])
 
-    return alpha_grid(
-        sizes, scale.guess, scale.full, n_alphas, spread=scale.spread, wide=scale.wide
-    )
+    return alpha_grid(sizes, scale.guess, scale.full, alphas, spread=scale.spread, wide=scale.wide)
 
 
 def fit_every_size(
     moments: Moments, settings: Settings, only: int | None = None
-) -> tuple[Fits, list[int]]:
+) -> tuple[Fits, tuple[int, ...]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
-    For one target. Variables without a penalty count, though there is no choice about them. If
-    `only` one size is asked for, others are found by chance. To polish is to swap at each size: the
-    exact objective has fewer sizes than the loop along alpha.
+    For one target. Variables without a penalty count, though every model has them. If `only` one
+    size is asked for, other sizes are found by chance. Polishing swaps variables at each size: to
+    lower the exact objective would lose sizes that the loop has.
     """
     problem = ScaledProblem.of(moments, settings)
     scale = _Scale.of(problem, settings, only)
@@ -193,8 +194,8 @@ def fit_every_size(
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
-        rounds.append(fit_alphas([problem], alphas, plain)[0])
-        return rounds[-1].n_nonzero - scale.always
+        rounds.append(fit_alphas([problem], alphas, plain)[0][0])
+        return rounds[-1].n_nonzero[np.newaxis] - scale.always
 
     _, missing = every_size(
         sizes,
@@ -205,34 +206,33 @@ def fit_every_size(
         wide=scale.wide,
     )
     found = Fits(
-        np.concatenate([fits.alphas for fits in rounds], axis=1),
-        np.concatenate([fits.coefs for fits in rounds], axis=1),
-        np.concatenate([fits.intercepts for fits in rounds], axis=1),
+        np.concatenate([fits.alphas for fits in rounds]),
+        np.concatenate([fits.coefs for fits in rounds]),
+        np.concatenate([fits.intercepts for fits in rounds]),
         max(fits.n_iter for fits in rounds),
     )
-    rss = np.asarray(moments.target(0).rss(found.coefs[0].T, found.intercepts[0]))
-    by_alpha = np.argsort(-found.alphas[0], kind="stable")
-    kept = found.n_nonzero[0, by_alpha]
+    rss = np.asarray(moments.rss(found.coefs.T, found.intercepts))
+    by_alpha = np.argsort(-found.alphas, kind="stable")
+    kept = found.n_nonzero[by_alpha]
     best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
     if kept[0] == scale.always:
-        # Of the alphas too large for any variable the last says where the first one enters.
+        # The smallest alpha of the null model shows where the first variable enters.
         more = np.flatnonzero(kept > scale.always)
         best[0] = by_alpha[more[0] - 1 if len(more) else 0]
-    best = best[np.argsort(-found.alphas[0, best], kind="stable")]
-    found = found.take(best)
+    found = found.take(best[np.argsort(-found.alphas[best], kind="stable")])
     if settings.polish is not None:
-        found = swapped(moments, found, found.n_nonzero[0].tolist(), settings)
-    return found, [size + scale.always for size in missing]
+        found = swapped(moments, found, found.n_nonzero.tolist(), settings)
+    return found, tuple(size + scale.always for size in missing)
 
 
 def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
-    """The best fitting model found with so many variables, for one target; or with nearly so many.
+    """For one target the best fitting model found of this size, or of a size near it.
 
-    The search starts from the loop's model of that size, or of the nearest size that it has, whose
-    alpha is returned.
+    The swaps start from the loop's model of this size, or of the nearest that it has. Its alpha is
+    returned.
     """
     fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
-    nearest = np.argmin(np.abs(fits.n_nonzero[0] - size), keepdims=True)
+    nearest = np.argmin(np.abs(fits.n_nonzero - size), keepdims=True)
     return swapped(moments, fits.take(nearest), [size], settings)
 
 
@@ -245,14 +245,14 @@ class _Scale:
     guess : ndarray of shape (n_targets,)
         The largest drop of the residual sum of squares by one variable, over its penalty factor.
     full : int
-        How many penalized variables a model may have: no more than the rows can tell apart; of
-        wide data as many as the rows can support (`supported_size`), unless more are asked for.
+        Number of penalized variables of the largest model: at most the rank of the columns; of
+        wide data the number that the rows support (`supported_size`), unless more are asked for.
     always : int
-        How many variables have no penalty, and are in every model.
+        Number of variables without a penalty, which are in every model.
     spread : float
         The largest penalty factor over the smallest.
     wide : bool
-        Whether there are more columns than the rows can tell apart.
+        Whether there are more columns than their rank, and fewer rows than columns.
     """
 
     guess: Array
@@ -273,12 +273,12 @@ class _Scale:
         with np.errstate(over="ignore"):
             drop = (equations.q[:, used] / np.sqrt(size[used])) ** 2 / factor
             drop = np.max(drop, axis=1, initial=0.0)
-            # A target that no variable explains has alphas of the size of its own variation.
+            # For a target that no variable explains, its variance instead.
             drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
             guess = drop * problem.scale_y**2
         rank = moments.n_samples - settings.fit_intercept - always
         if isinstance(equations, RowEquations):
-            # Counted, because a row in two copies tells no more apart than one of twice the weight.
+            # Not the number of rows: copies of a row do not raise the rank.
             with one_blas_thread():
                 rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
         else:

@@ -1,4 +1,4 @@
-"""The penalty of a ridge regression on the variables kept, by cross-validation."""
+"""Ridge regression on the variables kept, its penalty chosen by cross-validation."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _MANY_COLUMNS = 50
 def shrunk_by_validation(
     data: Sequence[Moments],
     fits: Sequence[Fits],
-    valid: Sequence[Moments],
+    test: Sequence[Moments],
     errors: CVErrors,
     *,
     fit_intercept: bool,
@@ -34,18 +34,19 @@ def shrunk_by_validation(
     Parameters
     ----------
     data, fits
-        Of one target: the moments of all rows and of each training set, and the models of these.
-    valid
-        What each training set left out.
+        The moments of all rows and of each training set, and their models.
+    test
+        The moments of each test set.
     errors
         Of the models without shrinkage.
 
-    The penalty is common to all alphas. Sizes are halved in looking for it, because a model of the
-    full size with a large penalty may predict better than the best one without; and so that all
-    penalties together cost little more than the largest model's systems do.
+    The penalty is common to all alphas. The search for it uses the best model without shrinkage and
+    models whose sizes are the full size, a half of it, a quarter and so on: a large model with a
+    large penalty may predict better than the best one without, and all penalties together cost
+    little more than the systems of the largest model.
     """
     whole, *partial = fits
-    n_nonzero = whole.n_nonzero[0]
+    n_nonzero = whole.n_nonzero
     halved = n_nonzero.max() / 2.0 ** np.arange(np.log2(max(n_nonzero.max(), 1)) + 1)
     halves = [int(np.argmin(np.abs(n_nonzero - size))) for size in halved]
     some = np.unique([errors.best(), *halves])
@@ -55,10 +56,9 @@ def shrunk_by_validation(
             data[1 + k], partial[k].take(some), SHRINKAGES, fit_intercept=fit_intercept
         )
 
-    many = whole.coefs.shape[2] >= _MANY_COLUMNS
-    folds = range(len(partial))
-    by_rho = zip(*side_by_side(tried, folds, many), strict=True)
-    least = [validation_errors(shrunk, valid, errors.total)[0].mean.min() for shrunk in by_rho]
+    many = whole.coefs.shape[1] >= _MANY_COLUMNS
+    by_rho = zip(*side_by_side(tried, range(len(partial)), many), strict=True)
+    least = [validation_errors(shrunk, test, errors.total).mean.min() for shrunk in by_rho]
     if min(least) >= errors.mean.min():
         return 0.0, list(fits), errors
     rho = SHRINKAGES[[int(np.argmin(least))]]
@@ -67,4 +67,4 @@ def shrunk_by_validation(
         return ridge_on_supports(data[k], fits[k], rho, fit_intercept=fit_intercept)[0]
 
     fits = side_by_side(shrunk, range(len(fits)), many)
-    return float(rho[0]), fits, validation_errors(fits[1:], valid, errors.total)[0]
+    return float(rho[0]), fits, validation_errors(fits[1:], test, errors.total)

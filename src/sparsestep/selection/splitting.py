@@ -1,4 +1,4 @@
-"""The moments that a cross-validation needs, from rows and any of scikit-learn's splits."""
+"""The moments of training and test sets, from rows and any of scikit-learn's splits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
-from sparsestep.words import cross_validation
 
-__all__ = ["GIVEN_FOLDS", "Splits", "TrainAndTest"]
+__all__ = ["GIVEN_FOLDS", "TrainAndTest"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -21,29 +20,18 @@ GIVEN_FOLDS = "the moments of each fold, given"
 
 
 @dataclass(frozen=True)
-class Splits:
-    """How rows were split into those to fit to and those to test on.
-
-    Attributes
-    ----------
-    scheme : str
-        In words, such as "10-fold cross-validation, 3 times".
-    splitter : str, or None
-        What made the splits, if not the order of the rows alone (or a seed).
-    """
-
-    scheme: str
-    splitter: str | None = None
-
-
-@dataclass(frozen=True)
 class TrainAndTest:
-    """The moments of all rows, of each training set and of each test set."""
+    """The moments of all rows, of each training set and of each test set.
+
+    The `scheme` of the splits is in words, such as "10-fold cross-validation, 3 times"; `splitter`
+    is what made them, if not the order of the rows alone (or a seed).
+    """
 
     whole: Moments
     train: Sequence[Moments]
     test: Sequence[Moments]
-    splits: Splits
+    scheme: str
+    splitter: str | None
 
     @classmethod
     def of_folds(cls, folds: Sequence[Moments], splitter: str | None) -> "TrainAndTest":
@@ -54,34 +42,35 @@ class TrainAndTest:
         for k, fold in enumerate(folds):
             if fold.weight_sum <= 0:
                 raise ValueError(f"Fold {k} has no row of positive weight; use fewer folds.")
-        splits = Splits(cross_validation(len(folds)), splitter)
-        return cls(whole, leave_one_out(folds), folds, splits)
+        scheme = _scheme(len(folds), [len(folds)])
+        return cls(whole, leave_one_out(folds), folds, scheme, splitter)
 
     @classmethod
     def of_rows(cls, table: Table, splits: list[Any] | int, splitter: str | None) -> "TrainAndTest":
-        """Contiguous folds, if `splits` is their number, or those splits.
+        """The given splits, or contiguous folds if `splits` is their number.
 
-        Splits that follow each other and whose test sets are a partition of the rows (one
-        repetition of a k-fold) are summed in one pass, and their training moments merged. Others
-        are summed one by one.
+        Consecutive splits whose test sets are a partition of the rows (one repetition of a k-fold)
+        are summed in one pass, and their training moments merged. Others are summed one by one.
         """
         train: list[Moments] = []
         test: list[Moments] = []
         whole: Moments | None = None
         partitions: list[int] = []
-        pairs = [] if isinstance(splits, int) else _row_numbers(splits, table.weight, table.n)
-        n_splits = splits if isinstance(splits, int) else len(splits)
+        fold_of_row: Index | None
+        if isinstance(splits, int):
+            pairs, n_splits = [], splits
+        else:
+            pairs, n_splits = _row_numbers(splits, table.weight, table.n), len(splits)
         while len(test) < n_splits:
             if isinstance(splits, int):
-                # The first folds have a row more than the others, as those of scikit-learn.
-                sizes = np.full(splits, table.n // splits)
-                sizes[: table.n % splits] += 1
-                fold_of_row: Index | None = np.repeat(np.arange(splits), sizes)
+                # As in scikit-learn the first n % splits folds have one row more than the others.
+                fold_of_row = np.sort(np.arange(table.n) % splits)
             else:
                 fold_of_row = _partition(pairs, len(test), table.n)
             if fold_of_row is None:
-                for rows, into in zip(pairs[len(test)], (train, test), strict=True):
-                    into.append(Moments._of_table(table.take(rows)))
+                train_rows, test_rows = pairs[len(test)]
+                train.append(Moments._of_table(table.take(train_rows)))
+                test.append(Moments._of_table(table.take(test_rows)))
                 continue
             folds = Moments._of_folds(table, fold_of_row)
             for k, fold in enumerate(folds):
@@ -91,9 +80,8 @@ class TrainAndTest:
             test += folds
             whole = whole or Moments.merge(folds)
             partitions.append(len(folds))
-        if whole is None:
-            whole = Moments._of_table(table)
-        return cls(whole, train, test, Splits(_scheme(n_splits, partitions), splitter))
+        whole = whole or Moments._of_table(table)
+        return cls(whole, train, test, _scheme(n_splits, partitions), splitter)
 
 
 def _no_rows(split: int, what: str) -> ValueError:
@@ -104,12 +92,13 @@ def _no_rows(split: int, what: str) -> ValueError:
 
 
 def _scheme(n_splits: int, partitions: list[int]) -> str:
-    """In words, splits of which some make partitions of so many folds each."""
+    """The splits in words; `partitions` are the numbers of folds of those that are partitions."""
     if n_splits == 1:
         return "one hold-out split"
     if sum(partitions) < n_splits or len(set(partitions)) > 1:
         return f"{n_splits} splits"
-    return cross_validation(partitions[0], len(partitions))
+    times = f", {len(partitions)} times" if len(partitions) > 1 else ""
+    return f"{partitions[0]}-fold cross-validation{times}"
 
 
 def _row_numbers(splits: list[Any], weight: Array | None, n: int) -> list[Split]:
@@ -162,15 +151,15 @@ def _index(rows: Any, k: int, what: str, n: int) -> Index:
 
 
 def _partition(splits: list[Split], low: int, n: int) -> Index | None:
-    """The fold of each row, if splits from `low` on test each row once and train on the rest."""
+    """The fold of each row, if the splits from number `low` on are a partition of the rows."""
     fold_of_row = np.full(n, -1, dtype=np.intp)
     tested = 0
     for k, (train, test) in enumerate(splits[low:]):
         if len(train) + len(test) != n or np.any(fold_of_row[test] >= 0):
             return None
-        times = np.zeros(n, dtype=bool)
-        times[train] = times[test] = True
-        if not times.all():
+        used = np.zeros(n, dtype=bool)
+        used[train] = used[test] = True
+        if not used.all():
             return None
         fold_of_row[test] = k
         tested += len(test)

@@ -28,15 +28,15 @@ _MANY_COLUMNS = 100
 
 @dataclass(frozen=True)
 class Fits:
-    """Models of one set of moments.
+    """The models of one target for many alphas.
 
     Attributes
     ----------
-    alphas : ndarray of shape (n_targets, n_alphas)
-    coefs : ndarray of shape (n_targets, n_alphas, m)
-    intercepts : ndarray of shape (n_targets, n_alphas)
+    alphas : ndarray of shape (n_alphas,)
+    coefs : ndarray of shape (n_alphas, m)
+    intercepts : ndarray of shape (n_alphas,)
     n_iter : int
-        Steps of the majorization, the most that any alpha took.
+        Steps of the majorization, the most that any alpha of any target took.
     """
 
     alphas: Array
@@ -46,25 +46,22 @@ class Fits:
 
     @property
     def n_nonzero(self) -> NDArray[np.intp]:
-        """Number of variables kept, of shape (n_targets, n_alphas)."""
-        return np.asarray(np.count_nonzero(self.coefs, axis=2))
+        """Number of variables selected by each model."""
+        return np.asarray(np.count_nonzero(self.coefs, axis=1))
 
-    def target(self, t: int) -> "Fits":
-        """The models of one target."""
-        one = slice(t, t + 1)
-        return Fits(self.alphas[one], self.coefs[one], self.intercepts[one], self.n_iter)
+    def model(self, index: int) -> tuple[Array, float, float]:
+        """Coefficients, intercept and alpha of one model."""
+        return self.coefs[index], float(self.intercepts[index]), float(self.alphas[index])
 
     def take(self, index: NDArray[np.intp]) -> "Fits":
         """The models of some of the alphas."""
-        return Fits(
-            self.alphas[:, index], self.coefs[:, index], self.intercepts[:, index], self.n_iter
-        )
+        return Fits(self.alphas[index], self.coefs[index], self.intercepts[index], self.n_iter)
 
 
 def fit_alphas(
     data: Sequence[Moments | ScaledProblem], alphas: Array, settings: Settings
-) -> list[Fits]:
-    """The models of each of `data` for `alphas`, (n_alphas,) or a row of them per target.
+) -> list[list[Fits]]:
+    """For each of `data` the models of each target; `alphas` are common or a row per target.
 
     Moments are made a `ScaledProblem` here; one that is there already is not made again.
     """
@@ -114,8 +111,8 @@ def _told(total: int, settings: Settings) -> Callable[[int], None]:
 
 def _fit_thin(
     data: Moments | ScaledProblem, alphas: Array, settings: Settings, told: Callable[[int], None]
-) -> Fits:
-    """The models of moments with fewer rows than columns."""
+) -> list[Fits]:
+    """The models of each target of moments with fewer rows than columns."""
     problem = _problem(data, settings)
     equations = problem.equations(alphas)
     assert isinstance(equations, RowEquations)
@@ -126,7 +123,7 @@ def _fit_thin(
         coefs, n_iter = solve_wide(equations, settings.schedule, settings.penalty_factor, told)
     if settings.polish is not None:
         coefs = _polished(equations, coefs, settings, told)
-    return Fits(np.broadcast_to(alphas, coefs.shape[:2]), *problem.back(coefs), n_iter)
+    return _by_target(problem, alphas, coefs, n_iter)
 
 
 def _fit_dense(
@@ -134,8 +131,8 @@ def _fit_dense(
     alphas: Array,
     settings: Settings,
     told: Callable[[int], None],
-) -> list[Fits]:
-    """The models of moments with their matrix, all at once."""
+) -> list[list[Fits]]:
+    """The models of each target of moments with their matrix, all at once."""
     if not data:
         return []
     many = len(data) > 1 and _moments(data[0]).n_features >= _MANY_COLUMNS
@@ -150,12 +147,17 @@ def _fit_dense(
             dense, settings.schedule, settings.penalty_factor, settings.n_jobs, told
         )
     if settings.polish is not None:
-        pairs = zip(equations, coefs, strict=True)
-        coefs = [_polished(each, c, settings, told) for each, c in pairs]
-    return [
-        Fits(np.broadcast_to(alphas, c.shape[:2]), *problem.back(c), n_iter)
-        for problem, c in zip(problems, coefs, strict=True)
-    ]
+        coefs = [
+            _polished(each, c, settings, told) for each, c in zip(equations, coefs, strict=True)
+        ]
+    pairs = zip(problems, coefs, strict=True)
+    return [_by_target(problem, alphas, c, n_iter) for problem, c in pairs]
+
+
+def _by_target(problem: ScaledProblem, alphas: Array, coefs: Array, n_iter: int) -> list[Fits]:
+    """The models of each target in the units of the data."""
+    rows = zip(np.broadcast_to(alphas, coefs.shape[:2]), *problem.back(coefs), strict=True)
+    return [Fits(*row, n_iter) for row in rows]
 
 
 # Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
@@ -238,8 +240,8 @@ def _polished(
 
 
 def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
-    """Models of these sizes, one for each alpha, that no swap of two variables improves."""
+    """Models of one target and these sizes that no swap of two variables improves."""
     problem = ScaledProblem.of(moments, settings)
-    equations = problem.equations(fits.alphas)
-    coefs = _polished(equations, problem.scaled(fits.coefs), settings, lambda count: None, sizes)
-    return Fits(fits.alphas, *problem.back(coefs), fits.n_iter)
+    equations, coefs = problem.equations(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
+    coefs = _polished(equations, coefs, settings, lambda count: None, sizes)
+    return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]

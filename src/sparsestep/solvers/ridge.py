@@ -25,7 +25,7 @@ def ridge_on_supports(
     moments: Moments, fits: Fits, rhos: Array, *, fit_intercept: bool
 ) -> list[Fits]:
     """For each penalty, all above zero, the models of one target shrunk by it."""
-    n_models = np.count_nonzero(fits.coefs[0], axis=0)
+    n_models = np.count_nonzero(fits.coefs, axis=0)
     used = np.argsort(-n_models, kind="stable")[: np.count_nonzero(n_models)]
     S, length = unit_gram(moments, used, fit_intercept=fit_intercept)
     q = moments.xty[used]
@@ -36,7 +36,7 @@ def ridge_on_supports(
     supports: dict[bytes, int] = {}
     which = [
         supports.setdefault(support.tobytes(), len(supports))
-        for support in fits.coefs[0][:, used] != 0
+        for support in fits.coefs[:, used] != 0
     ]
     kept = [np.flatnonzero(np.frombuffer(support, dtype=np.bool_)) for support in supports]
     solved = np.zeros((len(rhos), len(kept), len(used)))
@@ -46,13 +46,10 @@ def ridge_on_supports(
         z = blas.dtrsv(L, q, lower=True)
         for model, columns in enumerate(kept):
             solved[k, model, columns] = _solved(S, q, L, z, columns)
-    coefs = np.zeros((len(rhos), *fits.coefs[0].shape))
+    coefs = np.zeros((len(rhos), *fits.coefs.shape))
     coefs[:, :, used] = (solved / length)[:, which]
     intercepts = fit_intercept * (moments.mean_y - coefs @ moments.mean_x)
-    return [
-        Fits(fits.alphas, b[np.newaxis], a[np.newaxis], fits.n_iter)
-        for b, a in zip(coefs, intercepts, strict=True)
-    ]
+    return [Fits(fits.alphas, b, a, fits.n_iter) for b, a in zip(coefs, intercepts, strict=True)]
 
 
 def _solved(S: Array, q: Array, L: Array, z: Array, kept: NDArray[np.intp]) -> Array:
