@@ -10,7 +10,7 @@ import pytest
 from sparsestep import read_moments
 from sparsestep.errors import NotNumbersError
 from sparsestep.sources import CsvFormat, read_categories
-from sparsestep.sources.csv_format import separator_in
+from sparsestep.sources.csv_dialect import separator_in
 from sparsestep.sources.rows import open_rows
 
 
@@ -141,7 +141,7 @@ def test_empty_lines_of_a_single_column_are_missing_values(tmp_path):
         path.write_bytes(ending.join(["x", "1", "", "3", ""]).encode())
         rows = open_rows(path)
         rows.select(["x"])
-        assert [v for b, _, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
+        assert [v for b, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
     # Before the name there is no row, and between rows of two columns none either.
     path.write_text("\nx\n1\n")
     assert open_rows(path).names == ["x"]

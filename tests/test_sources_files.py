@@ -23,9 +23,9 @@ from source_data import (
 )
 from sparsestep import Moments, read_moments
 from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
-from sparsestep.sources import blocks, file_rows
-from sparsestep.sources.checks import choose
+from sparsestep.sources import file_rows, rows
 from sparsestep.sources.folds import fold_numbers
+from sparsestep.sources.request import choose
 from sparsestep.sources.rows import open_rows
 
 
@@ -115,7 +115,7 @@ SOURCES = [
 @pytest.mark.parametrize("make", SOURCES)
 def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
     # Small blocks, so that several of them, and several threads, are at work here too.
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 6 * 90)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 6 * 90)
     moments = read_moments(make(table, tmp_path), "y", features=FEATURES)
     assert moments.feature_names == tuple(FEATURES)
     assert_moments(moments, expected(table))
@@ -146,7 +146,7 @@ def test_weights(folds, table, tmp_path):
 
 
 def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 20)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 3 * 20)
     near, far = far_away()
     pq.write_table(far, tmp_path / "t.parquet", row_group_size=50)
     for source in (far, far.to_pandas(), tmp_path / "t.parquet"):
@@ -155,7 +155,7 @@ def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
 
 
 def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 3 * 10)
     table = pa.table(
         {"x": np.arange(40.0), "y": np.arange(40.0) ** 2, "w": [0.0] * 20 + [1.0] * 20}
     )
@@ -220,8 +220,8 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     pq.write_table(second, tmp_path / "two.parquet")
     whole = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 64)
-    batches = [batch for batch, _, _ in _opened(tmp_path).batches(64)]
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 5 * 64)
+    batches = [batch for batch, _ in _opened(tmp_path).batches(64)]
     assert max(batch.num_rows for batch in batches) <= 64
     monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     sliced = read_moments(tmp_path, "y", features=FEATURES, folds=3)
@@ -233,16 +233,14 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
 @pytest.fixture
 def grouped(table, tmp_path, monkeypatch):
     """Two files whose groups of 60 rows are summed in twos, each by the thread that decodes it."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 150)
-    for name, rows in (("one", table.slice(0, 500)), ("two", table.slice(500))):
-        pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=60)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 5 * 150)
+    for name, part in (("one", table.slice(0, 500)), ("two", table.slice(500))):
+        pq.write_table(part, tmp_path / f"{name}.parquet", row_group_size=60)
     return tmp_path
 
 
 def test_whole_groups_of_rows(grouped, table):
-    files = _opened(grouped)
-    assert files.in_whole_groups(150)
-    places = [(place.first, place.rows) for _, (place,) in files.groups(150)]
+    places = [(place.first, place.rows) for _, (place,) in _opened(grouped).blocks(150)]
     assert places == 2 * [(0, 120), (120, 120), (240, 120), (360, 140)]
     numbers = fold_numbers(table.num_rows, 3)
     found = []
@@ -292,7 +290,7 @@ def test_more_columns_than_rows_in_a_block(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 40)), rng.normal(size=300)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(40)}, "y": y})
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 41 * 25)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 41 * 25)
     names = [f"x{j}" for j in range(40)]
     numbers = fold_numbers(300, 5)
     for k, fold in enumerate(read_moments(table, "y", folds=5)):
@@ -618,7 +616,7 @@ def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
         read_moments(table, "price")
     # Each block for itself has a sum.
     table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, 1e200, -1e200, -1e200]})
-    monkeypatch.setattr("sparsestep.sources.blocks.BLOCK_BYTES", 32)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 32)
     with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
         read_moments(table, "price")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
 
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.request import CsvFormat
 
 __all__ = ["CsvOptions", "Flag", "Names", "TableOptions", "Talk", "Whole"]
 

@@ -13,7 +13,7 @@ from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.request import CsvFormat
 from sparsestep.sources.rows import open_rows
 from sparsestep.sources.summing import rows_read
 

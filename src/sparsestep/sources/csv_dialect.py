@@ -5,10 +5,13 @@ knows only the point. A column of text most of whose values are numbers is a mis
 `?`, a unit, a decimal comma.
 """
 
+import codecs
+import csv
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pyarrow as pa
@@ -17,15 +20,18 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.sources.csv_format import CsvFormat, has_wide_characters, separator_in
 from sparsestep.sources.files import unreadable
+from sparsestep.sources.request import CsvFormat
+from sparsestep.sources.rows import Place
 from sparsestep.words import in_row
 
-__all__ = ["AlmostNumbers", "Dialect"]
+__all__ = ["AlmostNumbers", "Dialect", "separator_in"]
 
 # Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
 # bytes for the types of the columns.
 HEAD_BYTES, HEAD_LINES = 1 << 20, 20
+# In the order of preference where several fit equally well.
+SEPARATORS = (",", ";", "\t", "|")
 
 _EXPONENT = r"([eE][+-]?\d+)?\s*$"
 _NUMBER = rf"^\s*[+-]?(\d+\.?\d*|\.\d+){_EXPONENT}"
@@ -81,7 +87,7 @@ class Dialect:
         """
         texts = self._first_texts(path, name)
         numbers = AlmostNumbers(self.csv)
-        numbers.add(texts, pc.value_counts(texts.drop_null()), path, 0)
+        numbers.add(texts, pc.value_counts(texts.drop_null()), Place(path, 0, len(texts)))
         numbers.check(name, path)
 
     def _separator(self, path: str) -> str | None:
@@ -91,7 +97,7 @@ class Dialect:
                 head = file.read(HEAD_BYTES)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(path, error) from error
-        if has_wide_characters(head, self.csv.encoding):
+        if _has_wide_characters(head, self.csv.encoding):
             raise self.other_encoding(path, "utf-16")
         lines = head.decode(self.csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.
@@ -154,6 +160,36 @@ class Dialect:
         return batch.column(0)
 
 
+def _has_wide_characters(head: bytes, encoding: str) -> bool:
+    """Whether a file has two bytes or more for each character, though not by its encoding."""
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        return False
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return marked or 4 * head.count(0) > len(head)
+
+
+def separator_in(head: str) -> str | None:
+    """The separator that the first lines of a file show; None if none of the usual ones is there.
+
+    A mark fits if each line has as many fields as the header. Of the fitting marks, or else of all,
+    the one with the most fields is taken: a decimal comma does not stand in every number, nor a
+    semicolon in every text.
+    """
+    counts = {mark: _fields(head, mark) for mark in SEPARATORS if mark in head}
+    there = [mark for mark in counts if counts[mark] and counts[mark][0] > 1]
+    fitting = [mark for mark in there if len(set(counts[mark])) == 1]
+    return max(fitting or there, key=lambda mark: counts[mark][0], default=None)
+
+
+def _fields(head: str, mark: str) -> Sequence[int]:
+    """How many fields each line has with this separator, quotes respected."""
+    try:
+        rows = csv.reader(StringIO(head.removeprefix("\N{BYTE ORDER MARK}")), delimiter=mark)
+        return [len(row) for row in rows if row]
+    except csv.Error:
+        return []
+
+
 def _common(files: Sequence[str], marks: Sequence[str | None]) -> str:
     """The separator that all files show which show one; the comma if none does."""
     shown = {mark: files[marks.index(mark)] for mark in marks if mark is not None}
@@ -185,8 +221,8 @@ class AlmostNumbers:
         self._decimal_commas = False
         self._first: tuple[str, int, str] | None = None
 
-    def add(self, texts: Any, counts: Any, name: str, first: int) -> None:
-        """Count the texts of a batch, which begins at a row of something with a name.
+    def add(self, texts: Any, counts: Any, place: Place) -> None:
+        """Count the texts of a batch.
 
         Their `pyarrow.compute.value_counts` spare looking at the same text many times.
         """
@@ -200,7 +236,7 @@ class AlmostNumbers:
         self._decimal_commas = self._decimal_commas or _show_decimal_commas(values)
         if self._first is None and number.false_count:
             row = pc.index(pc.match_substring_regex(texts, self._number), False).as_py()
-            self._first = (texts[row].as_py(), first + row, name)
+            self._first = (texts[row].as_py(), place.first + row, place.name)
 
     def check(self, column: str, where: str) -> None:
         """Raise if most values are numbers, but not all."""

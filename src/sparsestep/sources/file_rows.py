@@ -20,14 +20,14 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from sparsestep.sources.blocks import Load, Place
-from sparsestep.sources.checks import require_columns
 from sparsestep.sources.csv_dialect import Dialect
-from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.files import find_files, first_line, kind_of, unreadable
+from sparsestep.sources.request import CsvFormat, require_columns
 from sparsestep.sources.rows import (
     Batches,
+    Blocks,
     DatasetRows,
+    Place,
     index_columns,
     is_text,
     read_type,
@@ -224,12 +224,12 @@ class FileRows(DatasetRows):
 
     def batches(self, size: int) -> Batches:
         """All rows in order."""
-        self._read_ahead(size)
         batches = self._slices(size) if self._sliced(size) else super().batches(size)
         name = self._files[0]
         try:
-            for batch, name, first in batches:
-                yield self._with_nulls(batch), name, first
+            for batch, place in batches:
+                name = place.name
+                yield self._with_nulls(batch), place
         except pa.lib.ArrowCancelled:
             # pyarrow has a handler of its own for Ctrl-C.
             raise KeyboardInterrupt from None
@@ -247,17 +247,20 @@ class FileRows(DatasetRows):
             batch = batch.set_column(j, name, found)
         return batch
 
-    def _read_ahead(self, size: int) -> None:
-        """Say how far pyarrow reads ahead of us."""
-        if self._parquet:
-            # One group of rows, and as many files as make a block or two. Local files are read as
-            # they are decoded; far ones in few, large requests.
-            files = min(max(2 * size // self._mean_rows(), 1), 16)
-            self._ahead = {"batch_readahead": 1, "fragment_readahead": files}
-            self._options = ds.ParquetFragmentScanOptions(pre_buffer=not self._local)
-        else:
+    def _read_ahead(self, size: int) -> dict[str, Any]:
+        """How far pyarrow reads ahead of us."""
+        if not self._parquet:
             # Batches of text are a megabyte each; those of Arrow files are mapped.
-            self._ahead = {"batch_readahead": 16, "fragment_readahead": 4}
+            return {"batch_readahead": 16, "fragment_readahead": 4}
+        # One group of rows, and as many files as make a block or two. Local files are read as
+        # they are decoded; far ones in few, large requests.
+        files = min(max(2 * size // self._mean_rows(), 1), 16)
+        options = ds.ParquetFragmentScanOptions(pre_buffer=not self._local)
+        return {
+            "batch_readahead": 1,
+            "fragment_readahead": files,
+            "fragment_scan_options": options,
+        }
 
     def _sliced(self, size: int) -> bool:
         """Whether Parquet files are read a batch at a time instead of by pyarrow.dataset.
@@ -290,18 +293,20 @@ class FileRows(DatasetRows):
                 for batch in file.iter_batches(size, columns=own):
                     arrays = self._completed(batch, fragment, self._columns, len(batch))
                     part = pa.RecordBatch.from_arrays(arrays, names=self._columns)
-                    yield part, fragment.path, first
+                    yield part, Place(fragment.path, first, part.num_rows)
                     first += part.num_rows
 
-    def in_whole_groups(self, size: int) -> bool:
-        """Whether each group of rows of Parquet files is decoded by the thread that sums it.
+    def blocks(self, size: int) -> Blocks:
+        """All rows in order; the thread that sums a group of rows of a Parquet file decodes it.
 
         That keeps all cores busy at less cost than pyarrow's threads beside ours, but a group can
         only be decoded from its beginning, so larger ones would take too much memory.
         """
-        return self._local and self._sliced(size) and self._group_bytes() <= WHOLE_GROUP_BYTES
+        if self._local and self._sliced(size) and self._group_bytes() <= WHOLE_GROUP_BYTES:
+            return self._groups(size)
+        return super().blocks(size)
 
-    def groups(self, size: int) -> Iterator[tuple[Load, list[Place]]]:
+    def _groups(self, size: int) -> Blocks:
         """Groups of rows of Parquet files, small ones together."""
         for fragment, header in zip(self._dataset.get_fragments(), self._headers, strict=True):
             with fragment.open() as opened:

@@ -6,31 +6,72 @@ read; batches hold a fixed number of bytes; and no more than a few of them exist
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+from numpy.typing import NDArray
 
 from sparsestep.errors import NotNumbersError
 from sparsestep.frames import comes_from
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.request import CsvFormat
+from sparsestep.words import in_row
 
 __all__ = [
     "Batches",
+    "Blocks",
     "DatasetRows",
+    "Load",
+    "Place",
     "Rows",
+    "block_rows",
     "index_columns",
     "is_text",
+    "loaded",
+    "numbers",
     "open_rows",
     "pandas_schema",
     "read_type",
     "require_categories",
 ]
 
-# A batch, and the name and first row of where it comes from.
-Batches = Iterator[tuple[Any, str, int]]
+# Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
+# that one for each thread, as read and as gathered by fold, stays small beside the program itself.
+BLOCK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows come from: rows `first` to `first + rows` of something with a name."""
+
+    name: str
+    first: int
+    rows: int
+
+    def row(self, i: int) -> str:
+        """How a message says where row i of these is."""
+        return in_row(self.first + i, self.name)
+
+
+# A batch, and where its rows come from.
+Batches = Iterator[tuple[Any, Place]]
+# A function that returns a table with these columns, and maybe others.
+Load = Callable[[Sequence[str]], Any]
+# What loads the rows of a block, and where they come from.
+Blocks = Iterator[tuple[Load, list[Place]]]
+
+
+def block_rows(columns: int) -> int:
+    """Rows of a block that has this many columns of doubles."""
+    return max(BLOCK_BYTES // (8 * columns), 1)
+
+
+def loaded(table: Any) -> Load:
+    """A function that returns a table in memory, whatever columns are asked for."""
+    return lambda names: table
 
 
 def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
@@ -83,6 +124,23 @@ class Rows:
         """All rows in order, of the columns chosen."""
         raise NotImplementedError
 
+    def blocks(self, size: int) -> Blocks:
+        """The same rows in tables of at most `size` rows: batches cut, and put together."""
+        waiting: list[Any] = []
+        places: list[Place] = []
+        have = 0
+        for batch, place in self.batches(size):
+            for start in range(0, batch.num_rows, size):
+                part = batch.slice(start, size)
+                if have + part.num_rows > size:
+                    yield loaded(pa.Table.from_batches(waiting)), places
+                    waiting, places, have = [], [], 0
+                waiting.append(part)
+                places.append(Place(place.name, place.first + start, part.num_rows))
+                have += part.num_rows
+        if waiting:
+            yield loaded(pa.Table.from_batches(waiting)), places
+
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
@@ -118,7 +176,7 @@ class _Stream(Rows):
     def batches(self, size: int) -> Batches:
         first = 0
         for batch in self._reader:
-            yield batch.select(self._columns), "", first
+            yield batch.select(self._columns), Place("", first, batch.num_rows)
             first += batch.num_rows
 
 
@@ -148,15 +206,12 @@ class _Pandas(Rows):
     def batches(self, size: int) -> Batches:
         for first in range(0, len(self._frame), size):
             part = self._frame.iloc[first : first + size]
-            yield pa.RecordBatch.from_pandas(part, self._schema, preserve_index=False), "", first
+            batch = pa.RecordBatch.from_pandas(part, self._schema, preserve_index=False)
+            yield batch, Place("", first, len(part))
 
 
 class DatasetRows(Rows):
     """A pyarrow Dataset, read as it is."""
-
-    # How far pyarrow reads ahead, and how it reads Parquet, where nothing is known of the files.
-    _ahead: Mapping[str, int] = MappingProxyType({"batch_readahead": 2, "fragment_readahead": 2})
-    _options: Any = None
 
     def __init__(self, dataset: Any, where: str = "the dataset") -> None:
         self._dataset = dataset
@@ -178,18 +233,22 @@ class DatasetRows(Rows):
         scanner = self._dataset.scanner(
             columns=self._columns,
             batch_size=size,
-            **self._ahead,
             # Kept, the footers of many files would fill the memory.
             cache_metadata=False,
-            fragment_scan_options=self._options,
+            **self._read_ahead(size),
         )
         name, first = "", 0
         for tagged in scanner.scan_batches():
             path = getattr(tagged.fragment, "path", "")
             if path != name:
                 name, first = path, 0
-            yield tagged.record_batch, name, first
-            first += tagged.record_batch.num_rows
+            rows = tagged.record_batch.num_rows
+            yield tagged.record_batch, Place(name, first, rows)
+            first += rows
+
+    def _read_ahead(self, size: int) -> dict[str, Any]:
+        """How far pyarrow reads ahead, where nothing is known of the files."""
+        return {"batch_readahead": 2, "fragment_readahead": 2}
 
 
 # -- types of columns ------------------------------------------------------------------------
@@ -218,6 +277,15 @@ def read_type(field: Any, where: str = "") -> Any:
     elif types.is_temporal(kind):
         what = "dates or times"
     raise NotNumbersError(field.name, where, what)
+
+
+def numbers(column: Any) -> NDArray[Any]:
+    """A column of numbers as a NumPy array, missing ones as NaN."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def is_text(kind: Any) -> bool:

@@ -1,4 +1,7 @@
-"""What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
+"""What `read_moments` is asked for: columns, folds, how CSV files are written; all checked here.
+
+Nothing here needs pyarrow, so that importing the package costs little.
+"""
 
 import re
 from collections import Counter
@@ -6,23 +9,71 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsestep.errors import RowNamesWarning, warn
 from sparsestep.moments.sums import Sums
-from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.words import quoted, repeated, sentence
 
 __all__ = [
     "Columns",
+    "CsvFormat",
     "Request",
     "choose",
     "folds_and_seed",
     "load",
     "require_columns",
 ]
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    r"""How CSV files are written, where they do not show it themselves.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sparsestep import read_moments
+    >>> from sparsestep.sources import CsvFormat
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "flats.csv")
+    ...     with open(path, "w", encoding="cp1252") as file:
+    ...         _ = file.write("größe:preis\n71,5:230\n64,5:199\n")
+    ...     moments = read_moments(path, "preis", csv=CsvFormat(":", ",", "cp1252"))
+    >>> moments.feature_names
+    ('größe',)
+    """
+
+    separator: str | None = None
+    """What separates the fields of a CSV file. If not given: that of comma, semicolon, tab and bar
+    which its first lines show; in a .tsv file the tab."""
+
+    decimal: Literal[".", ","] | None = None
+    """The decimal mark in a CSV file. If not given: the point, or the comma where that is not the
+    separator and columns of text become numbers by it, unless it may separate thousands in all."""
+
+    encoding: str = "utf-8"
+    "The encoding of a CSV file, such as cp1252."
+
+    def __post_init__(self) -> None:
+        if self.separator == r"\t":
+            # How a tab is written where it cannot be typed.
+            object.__setattr__(self, "separator", "\t")
+        mark = self.separator
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
+            raise ValueError(f"The separator must be a single ASCII character, not {mark!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"The decimal mark must be '.' or ',', not {self.decimal!r}.")
+        try:
+            # Refuses rot13 and base64 too, which are codecs but not of text.
+            "".encode(self.encoding)
+        except LookupError:
+            raise ValueError(
+                f"There is no encoding {self.encoding!r}; known are utf-8, cp1252, utf-16 and the "
+                "others of Python."
+            ) from None
 
 
 @dataclass(frozen=True)
