@@ -89,8 +89,8 @@ class Question(_Part):
     """What was asked of which table."""
 
     source: str | None
-    target: list[str]  # one name for each target
-    features: list[str]  # m names; `made_up_names` where the data had none
+    target: Annotated[list[str], Meta(min_length=1)]  # one name for each target
+    features: Annotated[list[str], Meta(min_length=1)]  # m; `made_up_names` if the data had none
     named: bool  # whether the data had names
     weight: str | None
     one_hot: list[OneHot]
@@ -100,8 +100,6 @@ class Question(_Part):
     choice: Choice
 
     def __post_init__(self) -> None:
-        if not self.features or not self.target:
-            raise ValueError("it has no features, or no target")
         if not self.named and self.features != made_up_names(len(self.features)):
             raise ValueError("named is false, but features has names")
         for group in self.one_hot:
@@ -147,7 +145,7 @@ class Data(_Part):
 class PathTable(_Part):
     """The models of all alphas: lists of one entry for each alpha, largest alpha first."""
 
-    alphas: list[NotNegative]
+    alphas: Annotated[list[NotNegative], Meta(min_length=1)]
     kept: list[Columns]
     coefs: list[list[Number]]  # of the variables kept
     intercepts: list[Number]
@@ -157,8 +155,8 @@ class PathTable(_Part):
     by_size: bool  # whether the alphas are those of sizes
 
     def __post_init__(self) -> None:
-        if not self.alphas or any(a <= b for a, b in pairwise(self.alphas)):
-            raise ValueError("alphas do not fall, or there are none")
+        if any(a <= b for a, b in pairwise(self.alphas)):
+            raise ValueError("alphas do not fall")
         _lengths(self, "kept coefs intercepts n_nonzero rss", len(self.alphas))
         for i, (kept, coefs) in enumerate(zip(self.kept, self.coefs, strict=True)):
             _ascending(f"kept[{i}]", kept)
