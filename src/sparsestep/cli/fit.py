@@ -8,11 +8,12 @@ import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
 
-from sparsestep.cli.inputs import Reading, are_moments, expanded, read
+from sparsestep.cli.errors import said_by_options
+from sparsestep.cli.inputs import are_moments, expanded, read
 from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
-from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning, ModelSizeError
+from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
 from sparsestep.estimators.choosing import (
     by_alpha,
     by_criterion,
@@ -105,6 +106,7 @@ def fit(
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
         warnings.catch_warnings(),
         reading.naming_target(),
+        said_by_options(table),
     ):
         # They are among the notes.
         warnings.simplefilter("ignore", LostDigitsWarning)
@@ -115,7 +117,7 @@ def fit(
             fitted = by_alpha(reading.whole, one_alpha(alpha), settings)
             own = {"alpha": alpha, "n_nonzero": None}
         elif size is not None:
-            fitted = _of_size(reading, size, settings)
+            fitted = by_size(reading.whole, size, settings)
             own = {"alpha": 1.0, "n_nonzero": size}
         elif criterion is not None:
             fitted = by_criterion(reading.whole, wanted, criterion, settings)
@@ -213,14 +215,6 @@ def _parameters(settings: Settings) -> dict[str, Any]:
         "polish": settings.polish,
         "solver": settings.solver,
     }
-
-
-def _of_size(reading: Reading, size: int, settings: Settings) -> Fitted:
-    """The model of so many variables; messages name the option."""
-    try:
-        return by_size(reading.whole, size, settings)
-    except ModelSizeError as error:
-        raise InputError(error.sentence("--size", " ")) from error
 
 
 def _write(document: Document, model: Path | None, report: Path | None) -> None:

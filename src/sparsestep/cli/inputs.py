@@ -1,23 +1,22 @@
 """From the arguments of a command to the moments of the table they name, or to those in files."""
 
-import glob
 import os
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.errors import (
     DroppedRowsWarning,
     InputError,
-    MissingValueError,
-    NotNumbersError,
     OutOfRangeError,
     RowNamesWarning,
 )
@@ -25,7 +24,7 @@ from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
-from sparsestep.sources.files import require_distinct
+from sparsestep.sources.files import matching, require_distinct
 from sparsestep.sources.one_hot import indicators
 from sparsestep.sources.request import choose, require_columns
 from sparsestep.sources.rows import Rows, open_rows
@@ -35,7 +34,6 @@ __all__ = [
     "Reading",
     "are_moments",
     "expanded",
-    "not_numbers",
     "read",
     "require_different",
     "split_names",
@@ -59,13 +57,8 @@ def expanded(data: Sequence[str]) -> list[str]:
 
     No file may be there twice.
     """
-    found: list[str] = []
-    for path in data:
-        pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
-        matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
-        if not matches:
-            raise InputError(f"No file matches {path}.")
-        found += matches
+    matches = [matching(path) if are_moments([path]) else [path] for path in data]
+    found = list(chain.from_iterable(matches))
     require_distinct(found)
     return found
 
@@ -152,8 +145,8 @@ def read(
     require_columns(codes, features, "the list of features")
     if options.missing_category and not (options.one_hot or codes):
         raise InputError("--missing-category is for categories; give --one-hot or --category.")
-    try:
-        categories: dict[str, list[str]] = {}
+    categories: dict[str, list[str]] = {}
+    with said_by_options(options):
         if options.one_hot or codes:
             with screen.waiting("Finding the categories"):
                 categories = read_categories(
@@ -177,11 +170,6 @@ def read(
                 categories=categories,
                 csv=options.csv,
             )
-    except NotNumbersError as error:
-        raise not_numbers(error, options) from error
-    except MissingValueError as error:
-        remedy = "fill it in, or leave out such rows with --drop-missing"
-        raise error.advising(remedy) from error
     dropped = next(
         (each.message for each in caught if isinstance(each.message, DroppedRowsWarning)), None
     )
@@ -281,22 +269,6 @@ def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:
     for text in given:
         found += [text] if text in names else [name for name in text.split(",") if name]
     return found
-
-
-def not_numbers(error: NotNumbersError, options: TableOptions | None = None) -> InputError:
-    """The error in terms of options; without them the column cannot be left out."""
-    mark = "give the decimal mark by --decimal" if error.decimal else ""
-    if options is None:
-        return InputError(error.sentence(mark, error.advice))
-    if error.name in (options.target, options.weight):
-        role = "The target" if error.name == options.target else "The weight"
-        return InputError(error.sentence(mark, error.advice, column=role))
-    name, advice, category = shlex.quote(error.name), error.advice, ""
-    if error.what in ("text", "categories") and not options.one_hot:
-        advice = "encode it with --one-hot"
-    elif error.what == "dates or times":
-        category = f"take it for categories with --category {name}"
-    return InputError(error.sentence(mark, advice, category, f"leave it out with --drop {name}"))
 
 
 def _named(data: Sequence[str]) -> str:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from sparsestep.cli.inputs import not_numbers, split_names, tell_decimal_comma
+from sparsestep.cli.errors import said_by_options
+from sparsestep.cli.inputs import split_names, tell_decimal_comma
 from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
 from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
 from sparsestep.cli.screen import PATIENCE, Screen
-from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
 from sparsestep.sources.request import CsvFormat
@@ -53,17 +53,11 @@ def predict(
     rows = open_rows(data[0] if len(data) == 1 else data, csv)
     tell_decimal_comma(rows, csv, screen)
     carried = split_names(keep or [], rows.names)
-    try:
-        batches = Predictions(rows, document, carried, missing_as_null)
-    except NotNumbersError as error:
-        raise not_numbers(error) from error
     show = PATIENCE if screen.shows_progress else False
-    with rows_read(show, rows.count) as advance:
-        try:
+    with said_by_options():
+        batches = Predictions(rows, document, carried, missing_as_null)
+        with rows_read(show, rows.count) as advance:
             count = write_batches(output, _counted(batches, advance))
-        except (MissingValueError, UnknownCategoryError) as error:
-            remedy = "use --missing-as-null to leave such predictions out"
-            raise error.advising(remedy) from error
     far, missing = batches.far, batches.missing
     if far.rows:
         screen.warn(far.text())

@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs
 
-__all__ = ["find_files", "first_line", "kind_of", "local_files", "require_distinct", "unreadable"]
+__all__ = [
+    "find_files",
+    "first_line",
+    "kind_of",
+    "local_files",
+    "matching",
+    "require_distinct",
+    "unreadable",
+]
 
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
 KINDS |= dict.fromkeys((".arrow", ".ipc", ".feather"), "ipc")
@@ -78,12 +86,17 @@ def _matches(path: str) -> tuple[Any, list[str]]:
     if "://" in path:
         system, inner = pa.fs.FileSystem.from_uri(path)
         return system, [inner]
-    matches = [path]
-    if not os.path.exists(path) and glob.has_magic(path):
-        matches = sorted(glob.glob(path, recursive=True))
-        if not matches:
-            raise FileNotFoundError(f"No file matches {path}.")
-    return pa.fs.LocalFileSystem(), matches
+    return pa.fs.LocalFileSystem(), matching(path)
+
+
+def matching(path: str) -> list[str]:
+    """The paths on this machine that a path or a pattern stands for."""
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    matches = sorted(glob.glob(path, recursive=True))
+    if not matches:
+        raise FileNotFoundError(f"No file matches {path}.")
+    return matches
 
 
 def _kind(path: str) -> str | None:
