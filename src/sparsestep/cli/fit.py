@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import are_moments, expanded, read
-from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
+from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
@@ -49,9 +49,9 @@ def fit(
     rule: Rule | None = None,
     shrink: Annotated[bool, Flag] = False,
     alphas: str = ALPHAS,
-    polish: Annotated[bool, Flag] = False,
-    always: Annotated[list[str] | None, Names] = None,
-    seed: Annotated[int, Whole] = 0,
+    polish: Polish = False,
+    always: Always = None,
+    seed: Seed = 0,
     model: Annotated[Path | None, Parameter(alias="-m")] = None,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
     talk: Talk = Talk(),  # noqa: B008
@@ -79,12 +79,6 @@ def fit(
         whose penalty is cross-validated too. For prediction.
     alphas
         How many alphas to try, or which, as 1,10,100.
-    polish
-        Add, drop and swap variables after the fit while the exact objective falls.
-    always
-        Columns that every model keeps, without a penalty, as a,b,c.
-    seed
-        Seed of the random folds.
     model
         Write the model here (.json).
     report
@@ -92,7 +86,7 @@ def fit(
     """
     screen = Screen(talk)
     data = expanded(data)
-    check_outputs([(model, "model", [".json"]), (report, "report", [".html", ".htm"])], data)
+    check_outputs([("model", model), ("report", report)], data)
     kind = _kind(cv, alpha, criterion, size, rule, shrink=shrink)
     wanted = alphas_given(alphas)
     folds = _folds(data, cv) if kind == "SparseStepCV" else None
@@ -246,11 +240,8 @@ def _print(
         screen.say()
         screen.say(summary.condition, style="dim")
     notes = [*summary.notes, *on_table]
-    for text in notes:
-        screen.warn(text)
-    for what, path in (("Model", model), ("Report", report)):
-        if path is not None:
-            screen.say(f"{what}: {path}")
+    screen.warn(*notes)
+    screen.wrote(model=model, report=report)
     names = question["features"]
     cv, criterion, index = target["cv"], target["criterion"], target["index"]
     inclusion, averaged = target["inclusion"], question["choice"]["rule"] == "average"

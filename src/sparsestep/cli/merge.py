@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from sparsestep.cli.inputs import expanded, require_different
-from sparsestep.cli.options import Talk
+from sparsestep.cli.options import Output, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
@@ -22,7 +21,7 @@ def merge(
     data: list[str],
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
+    output: Annotated[Path, Output],
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
     """Merge moments of several tables, as if their rows were one table.
@@ -37,7 +36,7 @@ def merge(
     """
     screen = Screen(talk)
     data = expanded(data)
-    check_outputs([(output, "moments", [".npz"])], data)
+    check_outputs([("moments", output)], data)
     merged: Moments | None = None
     runs: list[Runs] = []
     seen: dict[tuple[object, ...], str] = {}
@@ -64,7 +63,7 @@ def merge(
     merged.save(output)
     files = f"{len(data)} file{'s' * (len(data) > 1)}"
     screen.say(f"{merged.n_samples} rows from {files}, {merged.n_features} columns")
-    screen.say(f"Moments: {output}")
+    screen.wrote(moments=output)
     screen.json(
         {
             "rows": merged.n_samples,

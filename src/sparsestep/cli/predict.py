@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import split_names, tell_decimal_comma
-from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
-from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
+from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output, Talk
+from sparsestep.cli.outputs import check_outputs, write_batches
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
@@ -21,11 +19,11 @@ __all__ = ["predict"]
 
 
 def predict(
-    model: Path,
-    data: list[str],
+    model: ModelFile,
+    data: Data,
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
+    output: Annotated[Path, Output],
     keep: Annotated[list[str] | None, Names] = None,
     missing_as_null: Annotated[bool, Flag] = False,
     csv: CsvOptions = CsvFormat(),  # noqa: B008
@@ -35,10 +33,6 @@ def predict(
 
     Parameters
     ----------
-    model
-        A model that the command fit wrote (.json).
-    data
-        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several.
     output
         Write the predictions here (.parquet, .csv or .arrow).
     keep
@@ -48,7 +42,7 @@ def predict(
         prediction, instead of being refused.
     """
     screen = Screen(talk)
-    check_outputs([(output, "predictions", TABLES)], [str(model), *data])
+    check_outputs([("predictions", output)], [str(model), *data])
     document = read_document(model)
     rows = open_rows(data[0] if len(data) == 1 else data, csv)
     tell_decimal_comma(rows, csv, screen)

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
@@ -46,11 +47,18 @@ class Screen:
         if not self._silent:
             self._console.print(Text(printable(text)), style=style, soft_wrap=True)
 
-    def warn(self, text: str) -> None:
+    def warn(self, *notes: str) -> None:
         """Print what should not be overlooked, on standard error."""
         if not self._silent:
             console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-            console.print(Text(printable(f"Note: {text}")), style="yellow", soft_wrap=True)
+            for text in notes:
+                console.print(Text(printable(f"Note: {text}")), style="yellow", soft_wrap=True)
+
+    def wrote(self, **files: Path | None) -> None:
+        """Print what was written and where."""
+        for what, file in files.items():
+            if file is not None:
+                self.say(f"{what.capitalize()}: {file}")
 
     def table(
         self,
