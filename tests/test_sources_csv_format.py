@@ -209,8 +209,10 @@ def test_formats_that_are_none():
             CsvFormat(separator)
     with pytest.raises(ValueError, match="decimal mark must be"):
         CsvFormat(decimal=";")
-    with pytest.raises(ValueError, match="no encoding 'klingon'"):
-        CsvFormat(encoding="klingon")
+    # The last two are codecs, but not of text.
+    for encoding in ("klingon", "base64", "rot13"):
+        with pytest.raises(ValueError, match=f"no encoding '{encoding}'"):
+            CsvFormat(encoding=encoding)
 
 
 def test_other_sources_have_no_format(tmp_path):

@@ -506,6 +506,7 @@ REFUSED = [
         r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv",
         {"weight": "w", "folds": 2},
     ),
+    (text("y,x\n1,2\n3,nan\n"), ValueError, r"'x' has a missing value in row 1 "),
     (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
     (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
     (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
@@ -545,7 +546,8 @@ def test_hidden_and_foreign_files_in_a_folder_are_passed_over(table, tmp_path):
 
 def test_files_of_unknown_or_different_kinds(table, tmp_path):
     (tmp_path / "a.xlsx").write_text("x")
-    with pytest.raises(ValueError, match=r"a\.xlsx does not end in \.parquet"):
+    endings = r"a\.xlsx does not end in \.parquet, .*\.feather, or, after .*\.gz.* \.npz"
+    with pytest.raises(ValueError, match=endings):
         read_moments(tmp_path / "a.xlsx", "y")
     write_parquet(table, tmp_path)
     (tmp_path / "b.csv").write_text("y,x\n1,2\n")
