@@ -737,42 +737,33 @@ def test_python_m_is_the_command(tmp_path):
 @pytest.mark.parametrize(
     "command", ["", "demo", "fit", "path", "predict", "moments", "merge", "report", "study"]
 )
-def test_help_has_examples(tmp_path, command):
-    done = run(tmp_path, *([command] if command else []), "--help")
-    assert f"sparsestep {command or 'fit'}" in done.stdout.split("─")[0].split("Usage", 1)[1]
+def test_help_has_examples_and_flags_without_a_negative_form(tmp_path, command):
+    told = run(tmp_path, *([command] if command else []), "--help").stdout
+    assert f"sparsestep {command or 'fit'}" in told.split("─")[0].split("Usage", 1)[1]
+    assert "--no-" not in told
 
 
-def test_flags_have_no_negative_form(tmp_path):
-    for command in ("demo", "fit", "path", "predict", "moments", "merge", "report", "study"):
-        assert "--no-" not in run(tmp_path, command, "--help").stdout
-
-
-def test_help_imports_nothing_that_computes(tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "needed", "spared"),
+    [
+        ("--help", {"cyclopts"}, {"numpy", "scipy", "pyarrow"}),
+        ("fit {}/numbers.csv -t price -m m.json", {"numpy", "pyarrow"}, {"joblib"}),
+    ],
+    ids=["help", "fit"],
+)
+def test_a_command_imports_only_what_it_needs(data, tmp_path, arguments, needed, spared):
     program = (
-        "import sys; sys.argv[1:] = ['--help']\n"
+        f"import sys; sys.argv[1:] = {arguments.format(data).split()}\n"
         "from sparsestep.cli import main\n"
         "try: main()\n"
         "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    imported = set(done.stderr.split())
-    assert "cyclopts" in imported
-    assert imported.isdisjoint({"numpy", "scipy", "sklearn", "pyarrow", "matplotlib", "pandas"})
-
-
-def test_fit_imports_no_scikit_learn(data):
-    program = (
-        f"import sys; sys.argv[1:] = ['fit', {str(data / 'numbers.csv')!r}, '-t', 'price', '-m',"
-        f" {str(data / 'again.json')!r}]\n"
-        "from sparsestep.cli import main\n"
-        "try: main()\n"
-        "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    (data / "again.json").unlink()
     imported = set(done.stderr.split())
-    assert {"numpy", "pyarrow"} <= imported
-    assert imported.isdisjoint({"sklearn", "matplotlib", "joblib"})
+    assert needed <= imported
+    assert imported.isdisjoint({"sklearn", "matplotlib", "pandas", *spared})
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

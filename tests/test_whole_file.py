@@ -50,6 +50,19 @@ def test_only_a_new_file_of_rows_is_for_its_owner_alone(tmp_path, name):
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, write, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "result").write_text("old")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write(tmp_path / "result")
+    assert (tmp_path / "result").read_text() == "old"
+    assert os.listdir(tmp_path) == ["result"]
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_is_followed(tmp_path, write, there):
     (tmp_path / "far").mkdir()
