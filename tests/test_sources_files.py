@@ -40,79 +40,50 @@ def write_parquet(table, folder):
 # -- every kind of source has the same moments -----------------------------------------------
 
 
-def parquet_folder(table, tmp_path):
-    return write_parquet(table, tmp_path)
+def written(name, write):
+    """A source: a file of this name."""
+
+    def make(table, folder):
+        write(table, folder / name)
+        return folder / name
+
+    return make
 
 
-def parquet_glob(table, tmp_path):
-    return str(write_parquet(table, tmp_path) / "*.parquet")
-
-
-def list_of_paths(table, tmp_path):
-    write_parquet(table, tmp_path)
-    return [tmp_path / f"part-{i}.parquet" for i in range(3)]
-
-
-def address(table, tmp_path):
-    return write_parquet(table, tmp_path).as_uri()
-
-
-def csv_file(table, tmp_path):
-    pa.csv.write_csv(table, tmp_path / "all.csv")
-    return tmp_path / "all.csv"
-
-
-def compressed_csv(table, tmp_path):
-    with gzip.open(tmp_path / "all.csv.gz", "wb") as file:
+def compressed(table, path):
+    with gzip.open(path, "wb") as file:
         pa.csv.write_csv(table, file)
-    return str(tmp_path / "all.csv.gz")
 
 
-def tab_separated(table, tmp_path):
-    options = pa.csv.WriteOptions(delimiter="\t")
-    pa.csv.write_csv(table, tmp_path / "all.tsv", options)
-    return tmp_path / "all.tsv"
-
-
-def arrow_file(table, tmp_path):
-    with pa.ipc.new_file(tmp_path / "all.arrow", table.schema) as writer:
+def in_batches(table, path):
+    with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=130)
-    return tmp_path / "all.arrow"
 
 
-def feather(table, tmp_path):
-    pa.feather.write_feather(table, tmp_path / "all.feather")
-    return tmp_path / "all.feather"
+def with_tabs(table, path):
+    pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter="\t"))
 
 
-def dataset(table, tmp_path):
-    return ds.dataset(write_parquet(table, tmp_path))
+SOURCES = {
+    "folder": write_parquet,
+    "pattern": lambda table, folder: str(write_parquet(table, folder) / "*.parquet"),
+    "list": lambda table, folder: sorted(write_parquet(table, folder).glob("*.parquet")),
+    "address": lambda table, folder: write_parquet(table, folder).as_uri(),
+    "csv": written("all.csv", pa.csv.write_csv),
+    "compressed csv": written("all.csv.gz", compressed),
+    "tsv": written("all.tsv", with_tabs),
+    "arrow": written("all.arrow", in_batches),
+    "feather": written("all.feather", pa.feather.write_feather),
+    "dataset": lambda table, folder: ds.dataset(write_parquet(table, folder)),
+    "reader": lambda table, folder: table.to_reader(max_chunksize=77),
+    "table": lambda table, folder: table,
+    "pandas": lambda table, folder: table.to_pandas(),
+    "pandas of arrow": lambda table, folder: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda table, folder: pl.from_arrow(table),
+}
 
 
-def reader(table, tmp_path):
-    return table.to_reader(max_chunksize=77)
-
-
-SOURCES = [
-    parquet_folder,
-    parquet_glob,
-    list_of_paths,
-    address,
-    csv_file,
-    compressed_csv,
-    tab_separated,
-    arrow_file,
-    feather,
-    dataset,
-    reader,
-    lambda table, tmp_path: table,
-    lambda table, tmp_path: table.to_pandas(),
-    lambda table, tmp_path: table.to_pandas(types_mapper=pd.ArrowDtype),
-    lambda table, tmp_path: pl.from_arrow(table),
-]
-
-
-@pytest.mark.parametrize("make", SOURCES)
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
     # Small blocks, so that several of them, and several threads, are at work here too.
     monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 6 * 90)
@@ -124,15 +95,11 @@ def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path,
     assert_folds(folds, table, fold_numbers(table.num_rows, 7, seed=5))
 
 
-def test_features_default_to_all_other_columns_in_their_order(table, tmp_path):
-    moments = read_moments(write_parquet(table, tmp_path), "y", weight="w")
+def test_features_come_in_the_order_asked_for_or_in_that_of_the_columns(table, tmp_path):
+    folder, order = write_parquet(table, tmp_path), ["small", "wide"]
+    assert_moments(read_moments(folder, "y", features=order), expected(table, features=order))
+    moments = read_moments(folder, "y", weight="w")
     assert moments.feature_names == ("wide", "count", "flag", "small")
-
-
-def test_features_come_in_the_order_asked_for(table, tmp_path):
-    order = ["small", "wide"]
-    moments = read_moments(write_parquet(table, tmp_path), "y", features=order)
-    assert_moments(moments, expected(table, features=order))
 
 
 @pytest.mark.parametrize("folds", [None, 4])
@@ -394,21 +361,20 @@ def test_nothing_is_reported_where_nothing_is_missing(table):
     assert_moments(moments, expected(table))
 
 
-def test_a_missing_target_counts_too():
-    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [1.0, None, 2.0]})
-    with pytest.raises(ValueError, match="Column 'y' has a missing value in row 1 "):
-        read_moments(frame, "y")
+@pytest.mark.parametrize(
+    ("column", "x", "y"),
+    [("y", [1.0, 2.0, 4.0], [1.0, None, 2.0]), ("x", [True, None, False], [1.0, 2.0, 5.0])],
+    ids=["target", "booleans"],
+)
+@pytest.mark.parametrize("frame", [pa.table, pd.DataFrame])
+def test_a_missing_target_and_a_missing_truth_value(column, x, y, frame):
+    source = frame({"x": pd.array(x) if frame is pd.DataFrame else x, "y": y})
+    with pytest.raises(ValueError, match=f"Column '{column}' has a missing value in row 1 "):
+        read_moments(source, "y")
     with pytest.warns(DroppedRowsWarning, match="1 of 3 rows"):
-        assert read_moments(frame, "y", drop_missing=True).n_samples == 2
-
-
-def test_missing_booleans():
-    table = pa.table({"x": pa.array([True, None, False, True]), "y": [1.0, 2.0, 5.0, 3.0]})
-    with pytest.raises(ValueError, match="Column 'x' has a missing value in row 1 "):
-        read_moments(table, "y")
-    with pytest.warns(DroppedRowsWarning):
-        moments = read_moments(table, "y", drop_missing=True)
-    np.testing.assert_allclose(moments.mean_x, [2 / 3])
+        moments = read_moments(source, "y", drop_missing=True)
+    assert moments.n_samples == 2
+    np.testing.assert_allclose(moments.mean_x, [(x[0] + x[2]) / 2])
 
 
 def test_rows_of_zero_weight_may_hold_anything():
@@ -564,23 +530,13 @@ def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
         read_moments(tmp_path, "y")
 
 
-def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
-    write_parquet(table, tmp_path)
-    pq.write_table(table.drop_columns("small"), tmp_path / "part-9.parquet")
-    message = (
-        r"part-9\.parquet has no column 'small', which .*part-0\.parquet has; leave the column"
-    )
-    with pytest.raises(ValueError, match=message):
-        read_moments(tmp_path, "y")
-    assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_column_that_only_a_later_file_has(kind, table, tmp_path):
+@pytest.mark.parametrize(("lacks", "has"), ["ab", "ba"])
+def test_a_column_that_one_of_the_files_lacks(kind, lacks, has, table, tmp_path):
     write = pa.csv.write_csv if kind == "csv" else pq.write_table
-    write(table.drop_columns("small"), tmp_path / f"a.{kind}")
-    write(table, tmp_path / f"b.{kind}")
-    message = rf"a\.{kind} has no column 'small', which .*b\.{kind} has; leave the column out"
+    write(table.drop_columns("small"), tmp_path / f"{lacks}.{kind}")
+    write(table, tmp_path / f"{has}.{kind}")
+    message = rf"{lacks}\.{kind} has no column 'small', which .*{has}\.{kind} has; leave the col"
     with pytest.raises(ValueError, match=message):
         read_moments(tmp_path, "y")
     assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
