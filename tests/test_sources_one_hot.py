@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparsestep import Moments, SparseStep, read_moments
-from sparsestep.errors import DroppedRowsWarning
+from sparsestep.errors import DroppedRowsWarning, NotNumbersError
 from sparsestep.sources import read_categories
 
 CITIES = ["Rome", "Oslo", "São Paulo"]
@@ -151,6 +151,26 @@ def test_what_has_no_categories_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             read_categories(table, columns)
+
+
+def test_columns_of_texts_and_what_looks_like_them(tmp_path):
+    """Less than half of the values are numbers, or all are texts on purpose, or names of rows."""
+    half = [str(i % 5) if i % 2 else "none" for i in range(120)]
+    table = pa.table({"x": half, "y": np.arange(120.0)})
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    with pytest.raises(NotNumbersError, match=r"'x' of .* holds text; turn it into numbers"):
+        read_moments(tmp_path / "t.csv", "y")
+    assert read_categories(tmp_path / "t.csv") == {"x": ["none", *"01234"]}
+    assert read_categories(pa.table({"x": ["1", "2", "1", "2"]})) == {"x": ["1", "2"]}
+    # Many rare ones beside a frequent one.
+    tail = [f"rare {i}" if i < 50 else "frequent" for i in range(120)]
+    assert len(read_categories(pa.table({"x": tail}))["x"]) == 51
+    names = [f"patient {i}" for i in range(120)]
+    with pytest.raises(NotNumbersError, match="'x' of the table holds texts most of which occur"):
+        read_categories(pa.table({"x": names}))
+    numbers = [*(f"{i}.5" for i in range(4000)), "?"]
+    with pytest.raises(NotNumbersError, match=r"'x' of the table holds '[?]' in row 4000 "):
+        read_categories(pa.table({"x": numbers}))
 
 
 SOME_DATES = {
