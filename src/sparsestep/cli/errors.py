@@ -49,7 +49,7 @@ def explained(error: BaseException, arguments: list[str]) -> int:
 def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     """The exit code and the sentence."""
     while isinstance(error, ImportError) and isinstance(error.__cause__, ImportError):
-        # A command that cannot be imported is wrapped in the news that it cannot.
+        # cyclopts wraps the error of a command that cannot be imported.
         error = error.__cause__
     text = " ".join(str(error).split())
     origin = type(error).__module__.split(".")[0]
@@ -59,7 +59,7 @@ def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str
         from cyclopts import MissingArgumentError, UnknownCommandError
 
         if isinstance(error, MissingArgumentError) and error.argument and error.keyword is None:
-            # Its name is not there either.
+            # The message of cyclopts does not name the option.
             text = f"sparsestep {arguments[0]} needs {' or '.join(error.argument.names)}."
         known = arguments and not isinstance(error, UnknownCommandError)
         command = [arguments[0]] if known and not arguments[0].startswith("-") else []

@@ -53,7 +53,7 @@ def _files(inputs: Sequence[str]) -> Iterable[str]:
         else:
             from sparsestep.sources.files import local_files
 
-            # That a file is missing is said by who reads it.
+            # The reader reports a missing file.
             with suppress(OSError, ValueError):
                 yield from local_files([path])
 

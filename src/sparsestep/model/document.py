@@ -56,7 +56,7 @@ Columns = list[Count]  # ascending
 
 
 class _Part(Struct, forbid_unknown_fields=True):
-    """A part of a document. What `__post_init__` raises, msgspec extends by the place of it."""
+    """A part of a document. msgspec adds its place to the errors that `__post_init__` raises."""
 
 
 class Choice(_Part):

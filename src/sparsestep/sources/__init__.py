@@ -142,15 +142,15 @@ def read_moments(
     request = Request(
         target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
     )
-    far = comes_from(source, "dask", "dask_expr", "pyspark")
-    if far and categories:
+    distributed = comes_from(source, "dask", "dask_expr", "pyspark")
+    if distributed and categories:
         raise TypeError(
             "Categories are for files and frames in memory; encode the columns of Dask and Spark "
             "frames by their own means."
         )
-    if far and csv:
+    if distributed and csv:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-    if not far:
+    if not distributed:
         from sparsestep.sources.summing import sums_of
     elif comes_from(source, "pyspark"):
         from sparsestep.sources.spark import sums_of

@@ -1,8 +1,8 @@
 """How CSV files are written, as their first rows show it; and texts that are almost numbers.
 
-The separator shows in the first lines, the decimal mark in columns that are text to a reader who
-knows only the point. A column of text most of whose values are numbers is a mistake in the file: a
-`?`, a unit, a decimal comma.
+The first lines show the separator. Columns that are text when read with a decimal point and numbers
+when read with a decimal comma show the decimal mark. A column of text most of whose values are
+numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 """
 
 import codecs
@@ -134,7 +134,7 @@ class Dialect:
         self.csv = replace(given, decimal=",")
         schemas = list(pool.map(self._schema, self._files))
         still = self._columns_of_text(schemas)
-        # A column that is text only by the comma holds numbers with a point.
+        # A column that the decimal comma turns into text holds numbers with a point.
         if still < text and any(
             _show_decimal_commas(self._first_texts(path, name)) for path, name in text - still
         ):
@@ -155,13 +155,13 @@ class Dialect:
         """A column of the first batch of a file, as text."""
         form = self.arrow({name: pa.string()})
         alone = ds.dataset([path], format=form, filesystem=self._system)
-        # A row takes a byte at least, so that no batch is cut in two.
+        # A row takes at least a byte, so the first batch is not cut in two.
         batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
         return batch.column(0)
 
 
 def _has_wide_characters(head: bytes, encoding: str) -> bool:
-    """Whether a file has two bytes or more for each character, though not by its encoding."""
+    """Whether a file has several bytes for each character, which its encoding has not."""
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         return False
     marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -191,7 +191,7 @@ def _fields(head: str, mark: str) -> Sequence[int]:
 
 
 def _common(files: Sequence[str], marks: Sequence[str | None]) -> str:
-    """The separator that all files show which show one; the comma if none does."""
+    """The separator that the files show, which must be the same; the comma if none shows one."""
     shown = {mark: files[marks.index(mark)] for mark in marks if mark is not None}
     if len(shown) > 1:
         (one, first), (other, second) = list(shown.items())[:2]
@@ -224,7 +224,7 @@ class AlmostNumbers:
     def add(self, texts: Any, counts: Any, place: Place) -> None:
         """Count the texts of a batch.
 
-        Their `pyarrow.compute.value_counts` spare looking at the same text many times.
+        `counts` are their `pyarrow.compute.value_counts`: each text is matched only once.
         """
         values, times = counts.field("values"), counts.field("counts")
         number = pc.match_substring_regex(values, self._number)

@@ -36,8 +36,8 @@ from sparsestep.sources.rows import (
 
 __all__ = ["FileRows"]
 
-# pyarrow.dataset decodes a group of rows of a Parquet file as a whole; files far away with larger
-# ones than this are read in slices, as all large files at hand are.
+# pyarrow.dataset decodes a group of rows of a Parquet file as a whole; remote files with larger
+# groups than this are read in slices, as all large local files are.
 ROW_GROUP_BYTES = 128 << 20
 # Groups of rows of local files up to this size are summed whole.
 WHOLE_GROUP_BYTES = 64 << 20
@@ -107,7 +107,7 @@ class FileRows(DatasetRows):
         self.names = [*of_files, *of_folders]
 
     def _header(self, path: str) -> _Header:
-        """What a file says of itself before its rows."""
+        """The columns and groups of rows of a file, without its rows."""
         try:
             if not self._parquet:
                 schema = self._format.inspect(path, self._system)
@@ -155,7 +155,7 @@ class FileRows(DatasetRows):
         fields = [pa.field(name, self._type(name, text, as_is)) for name in names]
         form = self._format
         if self._lines:
-            # Texts that are carried along mean nothing, not even that they are missing.
+            # A column to carry along is copied as text: an NA in it is no missing value.
             raw = any(name in as_is for name in own)
             null = {name: _MISSING for name in own if name in text}
             null |= {name: _EMPTY for name in own if name in as_is}
@@ -253,7 +253,7 @@ class FileRows(DatasetRows):
             # Batches of text are a megabyte each; those of Arrow files are mapped.
             return {"batch_readahead": 16, "fragment_readahead": 4}
         # One group of rows, and as many files as make a block or two. Local files are read as
-        # they are decoded; far ones in few, large requests.
+        # they are decoded; remote ones in few, large requests.
         files = min(max(2 * size // self._mean_rows(), 1), 16)
         options = ds.ParquetFragmentScanOptions(pre_buffer=not self._local)
         return {
@@ -265,9 +265,8 @@ class FileRows(DatasetRows):
     def _sliced(self, size: int) -> bool:
         """Whether Parquet files are read a batch at a time instead of by pyarrow.dataset.
 
-        It reads ahead by groups of rows, several of them when the products take longer than the
-        reading, so its memory is bounded by nothing we know. What it is for: files that are far
-        away, or many and small.
+        That one reads several groups of rows ahead when the products take longer than the reading,
+        so its memory has no bound that we know. It serves remote files, and many small ones.
         """
         large = self._local and self._parquet and self._mean_rows() >= size
         return large or self._group_bytes() > ROW_GROUP_BYTES
@@ -343,7 +342,7 @@ class FileRows(DatasetRows):
         ]
 
     def _blamed(self, error: Exception, name: str) -> ValueError:
-        """The error with the name of its file, which pyarrow leaves out: found by reading on."""
+        """The error with the name of its file, which pyarrow leaves out: found by reading again."""
         own = [column for column in self._columns if column not in self._of_folders]
         form, schema = self._dataset.format, self._dataset.schema
         for path in self._files[self._files.index(name) :]:
@@ -356,7 +355,7 @@ class FileRows(DatasetRows):
         return unreadable(self.where, error)
 
     def _error_in(self, path: str, error: Exception) -> ValueError:
-        """What went wrong in a file. pyarrow says it in words only."""
+        """The error of a file by column and line, for which pyarrow has no fields."""
         message = first_line(error)
         if "invalid UTF8 data" in message:
             return self._dialect.other_encoding(path)

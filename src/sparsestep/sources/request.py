@@ -103,7 +103,7 @@ class Columns:
     features: tuple[str, ...]
     target: str
     weight: str | None
-    # The columns of the source that features stand for, where that is not the feature itself.
+    # The column of the source behind each feature, where its name is another.
     behind: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -129,9 +129,9 @@ def choose(
     where: str,
     index: Collection[str] = (),
 ) -> Columns:
-    """The columns to read of those there are; `where` names the source in messages.
+    """The columns to read, checked; `names` are all columns, `where` names the source in messages.
 
-    If `features` is None, columns that name the rows, such as `index`, are left out.
+    If `features` is None, they are all other columns but those that name the rows, as `index` does.
     """
     if isinstance(features, str):
         raise TypeError(f"features must be a list of column names, not the text {features!r}.")
@@ -180,7 +180,7 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
 
 
 def _hint(name: str, names: Sequence[str], where: str) -> str:
-    """The nearest name, or what there is."""
+    """The nearest name, or the first names."""
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     if not near:
         lower = {other.lower(): other for other in names}
@@ -195,7 +195,7 @@ def _hint(name: str, names: Sequence[str], where: str) -> str:
 
 
 def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
-    """Both as whole numbers, if they are."""
+    """Both as integers; an error if they are out of range."""
     whole = (int, np.integer)
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, whole) or folds < 2):
         raise ValueError(f"folds must be a whole number of at least 2, or None, not {folds!r}.")
