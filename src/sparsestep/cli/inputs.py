@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,10 @@ from sparsestep.words import made_up_names
 
 __all__ = [
     "Reading",
+    "TablesSeen",
     "are_moments",
     "expanded",
     "read",
-    "require_different",
     "split_names",
     "tell_decimal_comma",
 ]
@@ -63,13 +63,29 @@ def expanded(data: Sequence[str]) -> list[str]:
     return found
 
 
-def require_different(moments: Moments, path: str, seen: dict[tuple[object, ...], str]) -> None:
-    """Refuse moments whose sums are those of a file seen before: rows would count twice."""
-    sums = (moments.mean_x, moments.mean_y, moments.diag, moments.xty, moments.yty)
-    key = (moments.n_samples, *(np.asarray(part).tobytes() for part in sums))
-    other = seen.setdefault(key, path)
-    if other != path and moments.n_samples > 1:
-        raise InputError(f"{other} and {path} hold the same sums of the same rows; give one.")
+class TablesSeen:
+    """Sums of each table, or of each run of folds, by which rows that are there twice are found."""
+
+    def __init__(self) -> None:
+        self._tables: dict[object, tuple[str, NDArray[np.float64]]] = {}
+
+    def add(self, path: str, part: Moments) -> None:
+        """Add n, w, and the weighted sums of x^2, x y and y^2; all folds of a run are one table."""
+        key = tuple(run.id for run in part.runs) or path
+        w, x, y = part.weight_sum, part.mean_x, np.atleast_1d(part.mean_y)
+        with np.errstate(over="ignore"):
+            xy = part.xty.reshape(len(x), len(y)) + w * np.outer(x, y)
+            squares = [[part.n_samples, w], part.diag + w * x**2, xy.ravel(), part.yty + w * y**2]
+        first, total = self._tables.get(key, (path, np.zeros(1)))
+        self._tables[key] = first, total + np.concatenate(squares)
+
+    def require_different(self) -> None:
+        """Raise if two tables have the same sums."""
+        for (one, sums), (other, others) in combinations(self._tables.values(), 2):
+            if sums[0] > 1 and np.allclose(sums, others, rtol=1e-9, atol=0.0):
+                raise InputError(
+                    f"{one} and {other} hold the same sums of the same rows; give one."
+                )
 
 
 @dataclass(frozen=True)
@@ -216,15 +232,16 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     parts = [Moments.load(path) for path in data]
     require_all_folds([part.runs for part in parts])
     target = options.target
-    seen: dict[tuple[object, ...], str] = {}
+    seen = TablesSeen()
     for path, part in zip(data, parts, strict=True):
-        require_different(part, path, seen)
+        seen.add(path, part)
         known = ", ".join(part.target_names or ())
         if known and target not in (None, known):
             raise InputError(f"The target of the moments in {path} is {known!r}, not {target!r}.")
         if target in (part.feature_names or ()):
             raise InputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
+    seen.require_different()
     categories = {name: list(known) for part in parts for name, known in part.categories.items()}
     return Reading(parts, target or "y", _named(data), None, categories)
 
