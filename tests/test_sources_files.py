@@ -20,6 +20,7 @@ from source_data import (
     expected,
     far_away,
     make_table,
+    write,
 )
 from sparsestep import Moments, read_moments
 from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
@@ -40,11 +41,11 @@ def write_parquet(table, folder):
 # -- every kind of source has the same moments -----------------------------------------------
 
 
-def written(name, write):
+def written(name, writer):
     """A source: a file of this name."""
 
     def make(table, folder):
-        write(table, folder / name)
+        writer(table, folder / name)
         return folder / name
 
     return make
@@ -69,11 +70,11 @@ SOURCES = {
     "pattern": lambda table, folder: str(write_parquet(table, folder) / "*.parquet"),
     "list": lambda table, folder: sorted(write_parquet(table, folder).glob("*.parquet")),
     "address": lambda table, folder: write_parquet(table, folder).as_uri(),
-    "csv": written("all.csv", pa.csv.write_csv),
+    "csv": lambda table, folder: write(table, folder / "all.csv"),
     "compressed csv": written("all.csv.gz", compressed),
     "tsv": written("all.tsv", with_tabs),
     "arrow": written("all.arrow", in_batches),
-    "feather": written("all.feather", pa.feather.write_feather),
+    "feather": lambda table, folder: write(table, folder / "all.feather"),
     "dataset": lambda table, folder: ds.dataset(write_parquet(table, folder)),
     "reader": lambda table, folder: table.to_reader(max_chunksize=77),
     "table": lambda table, folder: table,
@@ -391,21 +392,16 @@ def test_rows_of_zero_weight_may_hold_anything():
 def text(content, name="a.csv"):
     """A source: a file of this content."""
 
-    def write(folder):
+    def made(folder):
         (folder / name).write_text(content)
         return folder / name
 
-    return write
+    return made
 
 
 def parquet(table):
     """A source: a Parquet file of this table."""
-
-    def write(folder):
-        pq.write_table(table, folder / "a.parquet")
-        return folder / "a.parquet"
-
-    return write
+    return lambda folder: write(table, folder / "a.parquet")
 
 
 TABLE = make_table(20)
@@ -533,7 +529,6 @@ def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize(("lacks", "has"), ["ab", "ba"])
 def test_a_column_that_one_of_the_files_lacks(kind, lacks, has, table, tmp_path):
-    write = pa.csv.write_csv if kind == "csv" else pq.write_table
     write(table.drop_columns("small"), tmp_path / f"{lacks}.{kind}")
     write(table, tmp_path / f"{has}.{kind}")
     message = rf"{lacks}\.{kind} has no column 'small', which .*{has}\.{kind} has; leave the col"
@@ -602,15 +597,12 @@ def test_silence_without_progress(table, capsys):
 def test_the_index_of_pandas_is_no_feature(tmp_path, kind):
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0, 3.0], "b": [0, 1, 1, 0], "y": [1.0, 2.0, 3.0, 5.0]})
     frame = frame[frame["y"] != 2.0]
-    source = tmp_path / f"table.{kind}"
-    if kind == "parquet":
-        frame.to_parquet(source)
-    elif kind == "feather":
-        pa.feather.write_feather(pa.Table.from_pandas(frame), source)
-    elif kind == "csv":
+    source = pa.Table.from_pandas(frame)
+    if kind == "csv":
+        source = tmp_path / "table.csv"
         frame.to_csv(source)
-    else:
-        source = pa.Table.from_pandas(frame)
+    elif kind != "arrow":
+        source = write(source, tmp_path / f"table.{kind}")
     with pytest.warns(RowNamesWarning, match=r"left out; features says otherwise\.$"):
         assert read_moments(source, "y").feature_names == ("a", "b")
 
