@@ -1,4 +1,4 @@
-"""From the arguments of a command to the moments of the table they name, or to those in files."""
+"""From the arguments of a command to moments: of a table, or from moments files."""
 
 import os
 import shlex
@@ -64,7 +64,7 @@ def expanded(data: Sequence[str]) -> list[str]:
 
 
 class TablesSeen:
-    """Sums of each table, or of each run of folds, by which rows that are there twice are found."""
+    """Sums of each table, or of each run of folds: equal sums mean that rows are there twice."""
 
     def __init__(self) -> None:
         self._tables: dict[object, tuple[str, NDArray[np.float64]]] = {}
@@ -123,7 +123,7 @@ class Reading:
 
     @contextmanager
     def naming_target(self) -> Iterator[None]:
-        """Call the target by its name in what is said of sums that are out of range."""
+        """Name the target in errors on sums that are out of range."""
         try:
             yield
         except OutOfRangeError as error:
@@ -136,7 +136,7 @@ class Reading:
         return list(moments.feature_names or made_up_names(moments.n_features))
 
     def always(self, given: Sequence[str] | None) -> NDArray[np.float64] | None:
-        """Penalty factors that keep some columns in every model, those of their categories too."""
+        """Penalty factors: 0 for columns to keep in every model and their indicators, else 1."""
         if not given:
             return None
         encoded = {name: indicators(name, known) for name, known in self.categories.items()}
@@ -150,7 +150,7 @@ class Reading:
 def read(
     data: Sequence[str], options: TableOptions, screen: Screen, folds: int | None, seed: int
 ) -> Reading:
-    """The moments of a table, or those in moments files."""
+    """The moments of a table, or of moments files."""
     if are_moments(data):
         return _loaded(data, options)
     if options.target is None:
@@ -202,7 +202,7 @@ def read(
 
 
 def _many(categories: dict[str, list[str]]) -> list[str]:
-    """Which columns have become many, and what to do."""
+    """Notes on columns that have become many."""
     return [
         f"Column {name!r} has become {count} columns of zeros and ones; put its categories into "
         f"groups, or leave it out with --drop {shlex.quote(name)}."
@@ -212,7 +212,7 @@ def _many(categories: dict[str, list[str]]) -> list[str]:
 
 
 def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> list[str]:
-    """What to do if most rows were left out."""
+    """Advice if most rows were left out."""
     if dropped is None or 2 * dropped.n_dropped <= dropped.n_rows:
         return []
     advice = "Leave columns of many missing values out with --drop"

@@ -1,4 +1,4 @@
-"""`sparsestep merge`: moments of several tables to those of all their rows."""
+"""`sparsestep merge`: moments of several tables to the moments of all their rows."""
 
 from pathlib import Path
 from typing import Annotated

@@ -35,7 +35,7 @@ def _whole(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"it must be a whole number, not {text!r}.") from None
 
 
-# Options that are there or not, without a --no- form.
+# An option without a value and without a --no- form.
 Flag = Parameter(negative="", show_default=False)
 Names = Parameter(negative="")
 Whole = Parameter(converter=_whole)

@@ -15,7 +15,7 @@ from sparsestep.whole_file import whole_file
 __all__ = ["check_outputs", "write_batches"]
 
 _TABLE = (".parquet", ".csv", ".arrow")
-# What can be written, and how the names of its files end.
+# The kinds of results, and the endings of their files.
 ENDINGS = {
     "model": (".json",),
     "report": (".html", ".htm"),
@@ -27,7 +27,7 @@ ENDINGS = {
 
 
 def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Sequence[str] = ()) -> None:
-    """Raise unless all results can be written: what they are, and their files if asked for."""
+    """Raise unless all results can be written: their kinds and, if asked for, their files."""
     seen: list[str] = []
     for what, path in outputs:
         if path is None:
@@ -46,7 +46,7 @@ def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Sequence[s
 
 
 def _files(inputs: Sequence[str]) -> Iterable[str]:
-    """The files that are there behind paths, globs and folders."""
+    """The existing files behind paths, globs and folders."""
     for path in inputs:
         if os.path.isfile(path):
             yield path
@@ -95,7 +95,7 @@ def write_batches(path: Path, batches: Iterable[Any]) -> int:
 
 
 def _writer(file: Any, schema: Any, ending: str) -> Any:
-    """What writes batches in the format of the ending."""
+    """A writer of batches in the format of the ending."""
     from pyarrow import csv, ipc, parquet
 
     if ending == ".parquet":

@@ -24,7 +24,7 @@ __all__ = ["path"]
 
 Array = NDArray[np.float64]
 
-# Of so many variables that enter at once the names are printed.
+# If more variables than these enter at once, only their number is printed.
 MOST_NAMES = 4
 
 
@@ -130,7 +130,7 @@ def _print(
 
 
 def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
-    """What to know of the digits of the fullest model: files give no rows to refine it by."""
+    """A note on lost digits of the largest model: without rows it cannot be refined."""
     fullest = found.coefs[:, np.argmax(found.n_nonzero)]
     known = collinearity(moments, fullest, fit_intercept=True)
     lost = known.lost(known.error, "leave some of them out.")
@@ -151,7 +151,7 @@ def _write(
     r2: Array,
     output: Path,
 ) -> None:
-    """Write a row for each alpha: what the model is, then its coefficients."""
+    """Write a row for each alpha: the facts of the model, then its coefficients."""
     import pyarrow as pa
 
     columns = {

@@ -1,4 +1,4 @@
-"""What is printed: tables for people, JSON for programs, progress while something takes long."""
+"""Output on the screen: tables for people, JSON for programs, progress of long work."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from sparsestep.words import printable
 
 __all__ = ["PATIENCE", "Screen"]
 
-# Seconds after which it is worth saying what is going on.
+# Seconds after which progress is shown.
 PATIENCE = 2.0
 
 
@@ -48,7 +48,7 @@ class Screen:
             self._console.print(Text(printable(text)), style=style, soft_wrap=True)
 
     def warn(self, *notes: str) -> None:
-        """Print what should not be overlooked, on standard error."""
+        """Print notes on standard error."""
         if not self._silent:
             console = Console(stderr=True, highlight=False, markup=False, emoji=False)
             for text in notes:
@@ -84,7 +84,7 @@ class Screen:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Say what is being done, while it is done, once it has taken a while."""
+        """Show a status line while something takes longer than `PATIENCE`."""
         if not self.shows_progress:
             yield
             return

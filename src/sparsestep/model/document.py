@@ -1,4 +1,4 @@
-"""What a model file holds: the schema as msgspec structs, whose comments say what fields mean.
+"""The schema of a model file as msgspec structs; comments say what the fields mean.
 
 A document is plain JSON data: dictionaries, lists, texts, numbers, true, false and null. `parsed`
 gives it as structs, after msgspec has checked the type of every field, and the structs that lists
@@ -65,7 +65,7 @@ class Choice(_Part):
     by: Literal["cv", "criterion", "size", "alpha"]
     folds: Whole | None
     scheme: str | None  # of the splits, in words
-    splitter: str | None  # what made the splits, if not the order of the rows or the seed
+    splitter: str | None  # the object that made the splits; null for the order of rows or a seed
     rule: Rule | None
     criterion: Criterion | None
     size: Whole | None
@@ -86,7 +86,7 @@ class OneHot(_Part):
 
 
 class Question(_Part):
-    """What was asked of which table."""
+    """The table, its columns and the way to choose alpha."""
 
     source: str | None
     target: Annotated[list[str], Meta(min_length=1)]  # one name for each target
@@ -231,7 +231,7 @@ class Target(_Part):
 
 
 class NoteTable(_Part):
-    """What a reader of the model should know."""
+    """A note for the reader of the model."""
 
     kind: str  # one of those in `notes`
     facts: dict[str, Any]  # the fields of that kind
@@ -294,7 +294,7 @@ _SETTINGS: dict[str, type[_Settings]] = {
     "SparseStepCV": _SparseStepCV,
     "SparseStepIC": _SparseStepIC,
 }
-# What each estimator chooses by, beside its path.
+# The table, beside the path, by which each estimator chooses alpha.
 _CHOOSES_BY = {"SparseStep": None, "SparseStepCV": "cv", "SparseStepIC": "criterion"}
 _OfEstimator = TypeVar("_OfEstimator", bound=_Settings)
 
@@ -352,7 +352,7 @@ class Model(_Part, Generic[_OfEstimator]):
                 yield f"targets[{t}].path.kept[{i}]", kept
 
     def _check_choice(self, where: str, target: Target) -> None:
-        """Raise unless a target has what the choice of its estimator leaves."""
+        """Raise unless a target has the tables of its estimator, and no others."""
         by = _CHOOSES_BY[self.estimator]
         for name in ("cv", "criterion"):
             if (getattr(target, name) is not None) != (name == by):

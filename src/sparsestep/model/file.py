@@ -65,7 +65,7 @@ OneHot = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 Record = TypeVar("Record")
 
 LEVEL = 0.95
-# What the file calls the fields of a fingerprint, where the name is another.
+# Fields of a fingerprint that have another name in the file.
 DATA_NAMES = {
     "rows": "n_samples",
     "mean": "mean_x",
@@ -291,7 +291,7 @@ def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Docume
 
 
 def _table(kind: type[Struct], record: Any, **other: Any) -> Document:
-    """The fields of a part of a document: `other`, or what a record calls the same."""
+    """The fields of a part of a document: from `other`, or from the record's field of that name."""
     return {
         name: other[name] if name in other else _or_null(getattr(record, name))
         for name in kind.__struct_fields__
@@ -350,7 +350,7 @@ def _path_table(path: Path) -> Document:
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
-    """What a model file holds, every field of it checked; nothing in it is executed.
+    """The content of a model file, every field checked; nothing in it is executed.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 
 
 def _no_constant(text: str) -> Any:
-    """Refuse what Python reads as a number though JSON has no such thing."""
+    """Refuse NaN and infinities, which Python reads as numbers and JSON does not have."""
     raise ValueError(f"it holds {text}, which is no JSON")
 
 

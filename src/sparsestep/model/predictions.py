@@ -116,7 +116,7 @@ class Predictions:
     def _explained(
         self, X: NDArray[np.float64], good: NDArray[np.bool_], place: Place
     ) -> InputError:
-        """What is wrong with the first bad value, and where it is."""
+        """The error for the first bad value, with its row."""
         row, j = (int(index) for index in np.argwhere(~good)[0])
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"

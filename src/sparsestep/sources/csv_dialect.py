@@ -42,7 +42,7 @@ _THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
 
 
 class Dialect:
-    """How CSV files are written: as `csv` says, and for the rest as they show themselves."""
+    """How CSV files are written: given by `csv`, or else found in their first rows."""
 
     def __init__(
         self, files: Sequence[str], system: Any, csv: CsvFormat, pool: ThreadPoolExecutor
@@ -116,7 +116,7 @@ class Dialect:
             raise unreadable(path, error) from error
 
     def _find_empty_lines(self, pool: ThreadPoolExecutor) -> None:
-        """Take empty lines for rows with a missing value, where there is a single column."""
+        """Read empty lines of files of one column as missing values."""
         if any(len(schema) != 1 for schema in self.schemas):
             return
         self._empty_lines = True
@@ -169,7 +169,7 @@ def _has_wide_characters(head: bytes, encoding: str) -> bool:
 
 
 def separator_in(head: str) -> str | None:
-    """The separator that the first lines of a file show; None if none of the usual ones is there.
+    """The separator that the first lines of a file show; None if it has no usual one.
 
     A mark fits if each line has as many fields as the header. Of the fitting marks, or else of all,
     the one with the most fields is taken: a decimal comma does not stand in every number, nor a

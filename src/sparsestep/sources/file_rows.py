@@ -50,7 +50,7 @@ _MISSING, _EMPTY = (pa.array(t) for t in (pa.csv.ConvertOptions().null_values, [
 
 @dataclass(frozen=True)
 class _Header:
-    """Columns of a file; of a Parquet file also its rows, and those of each group."""
+    """Columns of a file; of a Parquet file also its number of rows, and of rows in each group."""
 
     schema: Any
     # pyarrow decodes all names whenever they are asked for.
@@ -94,8 +94,8 @@ class FileRows(DatasetRows):
         super().__init__(self._make(self._format, known), files[0] if base is None else base)
         # Texts that mean null, in columns of texts that are read raw.
         self._null_texts: dict[str, Any] = {}
-        # Also columns that only some files have, so that nothing is passed over in silence. Those
-        # of the folders come after those of the files.
+        # Columns that only some files have are listed too, so that the missing ones are reported.
+        # Columns of the folders come last.
         first = self._headers[0].names
         others = (header.names for header in self._headers if header.names != first)
         of_files = list(dict.fromkeys(chain(first, *others)))
@@ -139,7 +139,7 @@ class FileRows(DatasetRows):
     # -- the columns -------------------------------------------------------------------------
 
     def text_among(self, names: Sequence[str]) -> list[str]:
-        """Those of the columns that hold text in one of the files."""
+        """The columns that hold text in any of the files."""
         schemas = [self._dataset.schema, *(header.schema for header in self._headers[1:])]
         text = {field.name for schema in schemas for field in schema if is_text(field.type)}
         return [name for name in names if name in text]
@@ -200,7 +200,7 @@ class FileRows(DatasetRows):
         lines = self._lines and field.name not in self._of_folders
         if field.name in text or field.name in as_is:
             if lines:
-                # What looks like a number may be a category, or a name with zeros before it.
+                # A category may look like a number, and a name such as 007 too.
                 return pa.string()
             if field.name in text:
                 require_categories(field, where)
@@ -239,7 +239,7 @@ class FileRows(DatasetRows):
             raise self._blamed(error, name) from error
 
     def _with_nulls(self, batch: Any) -> Any:
-        """The batch with null for those texts that mean it."""
+        """The batch with null for the texts that mean a missing value."""
         for name, texts in self._null_texts.items():
             j = batch.schema.get_field_index(name)
             column = batch.column(j)

@@ -69,7 +69,7 @@ def kind_of(files: Sequence[str]) -> str:
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raise if a file is there twice, under any names; files that do not exist are ignored."""
+    """Raise if two paths lead to the same file; files that do not exist are ignored."""
     seen: dict[tuple[int, int], str] = {}
     for path in filter(os.path.exists, paths):
         file = os.stat(path)
@@ -109,7 +109,7 @@ def _kind(path: str) -> str | None:
 
 
 def _info(system: Any, wanted: Any, path: str) -> Any:
-    """What a file system knows of a file, or of all below a folder; an error names the path."""
+    """The type of a file, or of all files below a folder; an error names the path."""
     try:
         return system.get_file_info(wanted)
     except UnicodeEncodeError as error:

@@ -168,7 +168,7 @@ def _texts(values: Any, column: str, place: Place) -> Any:
 def categories_of(
     rows: Rows, names: Sequence[str], codes: Collection[str] = (), missing: bool = False
 ) -> dict[str, list[str]]:
-    """The categories of those of the columns that hold text, or codes; one pass."""
+    """The categories of the columns that hold text or codes; one pass."""
     text = set(rows.text_among([name for name in names if name not in codes]))
     chosen = [name for name in names if name in text or name in codes]
     if not chosen:

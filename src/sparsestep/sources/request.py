@@ -1,4 +1,4 @@
-"""What `read_moments` is asked for: columns, folds, how CSV files are written; all checked here.
+"""The parameters of `read_moments`, checked: columns, folds, how CSV files are written.
 
 Nothing here needs pyarrow, so that importing the package costs little.
 """
@@ -78,7 +78,7 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class Request:
-    """What `read_moments` is asked for."""
+    """The parameters of `read_moments`."""
 
     target: str
     features: Sequence[str] | None
@@ -160,7 +160,7 @@ def choose(
 
 
 def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
-    """Columns that pandas made of its index: those it says, and others by their names."""
+    """Columns that pandas made of its index, by its own metadata or by their names."""
     return [
         name
         for j, name in enumerate(names)
@@ -169,7 +169,7 @@ def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
 
 
 def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> None:
-    """Raise unless there is exactly one column of each name wanted."""
+    """Raise unless exactly one column has each of the names wanted."""
     counts = Counter(names)
     for name in wanted:
         if name not in counts:
@@ -205,7 +205,7 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
 
 
 def load(module: str, extra: str | None = None) -> Any:
-    """Import a module, or say how to install what it belongs to."""
+    """Import a module, or say how to install its package."""
     try:
         return import_module(module)
     except ImportError as error:

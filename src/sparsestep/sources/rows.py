@@ -60,7 +60,7 @@ class Place:
 Batches = Iterator[tuple[Any, Place]]
 # A function that returns a table with these columns, and maybe others.
 Load = Callable[[Sequence[str]], Any]
-# What loads the rows of a block, and where they come from.
+# A function that loads the rows of a block, and their places.
 Blocks = Iterator[tuple[Load, list[Place]]]
 
 
@@ -101,7 +101,7 @@ def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
 
 
 class Rows:
-    """An open source of rows: its columns, those chosen of them, and their values in batches."""
+    """An open source of rows: its columns, the columns chosen, and their values in batches."""
 
     where = "the table"
     "The source, in words."
@@ -144,7 +144,7 @@ class Rows:
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
-        """Choose the columns: numbers, but for those of text and those of any type."""
+        """Choose the columns. All must hold numbers but those in `text` and in `as_is`."""
         self._columns = list(names)
         for field in self.schema(names):
             if field.name in text:
@@ -153,7 +153,7 @@ class Rows:
                 read_type(field)
 
     def text_among(self, names: Sequence[str]) -> list[str]:
-        """Those of the columns that hold text."""
+        """The columns that hold text."""
         return [field.name for field in self.schema(names) if is_text(field.type)]
 
 
@@ -255,7 +255,7 @@ class DatasetRows(Rows):
 
 
 def index_columns(schema: Any) -> list[str]:
-    """The columns in which pandas wrote the index of a frame, by what it says of it."""
+    """The columns in which pandas wrote the index of a frame, by its metadata."""
     said = (schema.metadata or {}).get(b"pandas")
     # A range has no column.
     columns = [] if said is None else json.loads(said)["index_columns"]
@@ -306,7 +306,7 @@ def require_categories(field: Any, where: str = "") -> None:
 
 
 def pandas_schema(frame: Any, own: Collection[str] = ()) -> Any:
-    """Types to read the columns of a pandas frame as; their own for those in `own`."""
+    """Types to read the columns of a pandas frame as; columns in `own` keep their type."""
     fields = _pandas_fields(frame)
     return pa.schema([f if f.name in own else pa.field(f.name, read_type(f)) for f in fields])
 

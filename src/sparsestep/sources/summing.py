@@ -101,7 +101,7 @@ class _Block:
 
 
 class _Pass:
-    """What a pass does with rows in order: leave out missing values, give each row its fold."""
+    """One pass over rows in order: drops missing values, assigns folds, counts and sums."""
 
     def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
         self.columns, self.drop_missing = columns, request.drop_missing
@@ -114,7 +114,7 @@ class _Pass:
         self.memory = threading.local()
 
     def block(self, load: Load, places: Sequence[Place]) -> _Block:
-        """The next rows, those with a missing value left out and each of the others in a fold.
+        """The next rows: rows with a missing value are left out, all others get a fold.
 
         The thread that sums the block loads it, unless missing values must be found before.
         """
@@ -165,7 +165,7 @@ class _Pass:
             raise _explained(block, columns, error) from None
 
     def _room(self, size: int) -> NDArray[np.float64]:
-        """Memory for so many numbers, the same for all blocks that a thread sums."""
+        """Memory for `size` numbers, the same for all blocks that a thread sums."""
         room: NDArray[np.float64] | None = getattr(self.memory, "room", None)
         if room is None or len(room) < size:
             room = self.memory.room = np.empty(size)
