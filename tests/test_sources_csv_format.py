@@ -11,7 +11,7 @@ import pytest
 from sparsestep import read_moments
 from sparsestep.errors import NotNumbersError
 from sparsestep.sources import CsvFormat, read_categories
-from sparsestep.sources.csv_dialect import separator_in
+from sparsestep.sources.csv_rows import separator_in
 from sparsestep.sources.rows import open_rows
 
 

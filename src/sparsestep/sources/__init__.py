@@ -1,10 +1,10 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark.
 
-In: a source and the names of columns. Out: `Moments`, one for each fold. `request` checks what is
-asked for; `files` finds the files and `csv_dialect` how CSV files are written; `rows` and
-`file_rows` read batches of rows; `one_hot` turns texts into zeros and ones; `folds` gives each row
-its fold; `summing` is the pass over all rows and `merging` adds up the sums of its blocks. `dask`
-and `spark` sum partitions where they are.
+In: a source and the names of columns. Out: `Moments`, one for each fold. `request` checks the
+parameters; `files` finds files; `rows` reads batches of rows, by `file_rows` and `csv_rows` those
+of files; `one_hot` turns texts into zeros and ones; `folds` gives each row its fold; `summing` is
+the pass over all rows and `merging` adds up the sums of its blocks. `dask` and `spark` sum
+partitions where they are.
 """
 
 from collections.abc import Mapping, Sequence

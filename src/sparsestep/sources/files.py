@@ -4,12 +4,13 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs
 
 __all__ = [
+    "Found",
     "find_files",
     "first_line",
     "kind_of",
@@ -25,8 +26,21 @@ COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 ENDINGS = f"{', '.join(KINDS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
 
 
-def find_files(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
-    """Files behind paths, globs and folders; their file system; the folder, if it is one."""
+class Found(NamedTuple):
+    """Files, the file system they are on, and the folder that was given for all of them."""
+
+    files: list[str]
+    system: Any
+    base: str | None
+
+    @property
+    def local(self) -> bool:
+        """Whether the files are on this machine."""
+        return isinstance(self.system, pa.fs.LocalFileSystem)
+
+
+def find_files(paths: Sequence[Any]) -> Found:
+    """The files behind paths, globs and folders."""
     files: list[str] = []
     systems: list[Any] = []
     base = None
@@ -44,15 +58,16 @@ def find_files(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
                 files.append(match)
     if not all(system.equals(systems[0]) for system in systems):
         raise ValueError("All files of one source must be on the same file system.")
-    if isinstance(systems[0], pa.fs.LocalFileSystem):
+    found = Found(files, systems[0], base)
+    if found.local:
         require_distinct(files)
-    return files, systems[0], base
+    return found
 
 
 def local_files(paths: Sequence[str]) -> list[str]:
     """The files on this machine behind paths, globs and folders."""
     near = [path for path in paths if "://" not in path or path.startswith("file://")]
-    return find_files(near)[0] if near else []
+    return find_files(near).files if near else []
 
 
 def kind_of(files: Sequence[str]) -> str:

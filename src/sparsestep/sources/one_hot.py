@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
-from sparsestep.sources.csv_dialect import AlmostNumbers
+from sparsestep.sources.csv_rows import AlmostNumbers
 from sparsestep.sources.request import Columns, require_columns
 from sparsestep.sources.rows import Batches, Place, Rows, block_rows, open_rows
 from sparsestep.words import quoted, repeated

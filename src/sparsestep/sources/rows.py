@@ -7,7 +7,7 @@ read; batches hold a fixed number of bytes; and no more than a few of them exist
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sparsestep.errors import NotNumbersError
 from sparsestep.frames import comes_from
+from sparsestep.sources.files import find_files, kind_of
 from sparsestep.sources.request import CsvFormat
 from sparsestep.words import in_row
 
@@ -76,10 +77,8 @@ def loaded(table: Any) -> Load:
 
 def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
     """The source behind the argument of `read_moments`."""
-    from sparsestep.sources.file_rows import FileRows
-
     if isinstance(source, str | os.PathLike):
-        return FileRows([source], csv)
+        return _open_files([source], csv)
     if isinstance(source, ds.Dataset):
         return DatasetRows(source)
     if comes_from(source, "pandas") and hasattr(source, "iloc"):
@@ -93,11 +92,30 @@ def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
     if isinstance(source, Iterable):
         paths = list(source)
         if paths and all(isinstance(path, str | os.PathLike) for path in paths):
-            return FileRows(paths, csv)
+            return _open_files(paths, csv)
     raise TypeError(
         "The source must be a path, a list of paths, a pyarrow Dataset, or a frame of pandas, "
         f"polars, pyarrow, Dask or Spark, not {type(source).__name__}."
     )
+
+
+def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
+    """The files behind paths, which must be of one kind."""
+    from sparsestep.sources.csv_rows import CsvFiles
+    from sparsestep.sources.file_rows import ArrowFiles, ParquetFiles
+
+    found = find_files(paths)
+    kind = kind_of(found.files)
+    if kind in ("csv", "tsv"):
+        csv = csv or CsvFormat()
+        if kind == "tsv" and csv.separator is None:
+            csv = replace(csv, separator="\t")
+        return CsvFiles(found, csv)
+    if csv not in (None, CsvFormat()):
+        raise ValueError(
+            f"Separator, decimal mark and encoding are for CSV files; {found.files[0]} is none."
+        )
+    return ParquetFiles(found) if kind == "parquet" else ArrowFiles(found)
 
 
 class Rows:

@@ -1,4 +1,4 @@
-"""How CSV files are written, as their first rows show it; and texts that are almost numbers.
+"""Rows of CSV files, which are written as their first rows show; texts that are almost numbers.
 
 The first lines show the separator. Columns that are text when read with a decimal point and numbers
 when read with a decimal comma show the decimal mark. A column of text most of whose values are
@@ -8,8 +8,7 @@ numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 import codecs
 import csv
 import re
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from io import StringIO
 from typing import Any
@@ -20,12 +19,13 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.sources.files import unreadable
+from sparsestep.sources.file_rows import Files, read_headers
+from sparsestep.sources.files import Found, first_line, unreadable
 from sparsestep.sources.request import CsvFormat
-from sparsestep.sources.rows import Place
+from sparsestep.sources.rows import Batches, Place, is_text, read_type
 from sparsestep.words import in_row
 
-__all__ = ["AlmostNumbers", "Dialect", "separator_in"]
+__all__ = ["AlmostNumbers", "CsvFiles", "separator_in"]
 
 # Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
 # bytes for the types of the columns.
@@ -39,25 +39,86 @@ _WITH_COMMA = rf"^\s*[+-]?\d*,\d+{_EXPONENT}"
 _WITHOUT_POINT = rf"^\s*[+-]?(\d+,?\d*|,\d+){_EXPONENT}"
 # No group of thousands begins with a zero.
 _THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
+# Texts that mean that a value is missing: in a column that is used, and in one carried along.
+_MISSING, _EMPTY = (pa.array(t) for t in (pa.csv.ConvertOptions().null_values, [""]))
 
 
-class Dialect:
-    """How CSV files are written: given by `csv`, or else found in their first rows."""
+class CsvFiles(Files):
+    """CSV files, written as `csv` says, or else as their first rows show."""
 
-    def __init__(
-        self, files: Sequence[str], system: Any, csv: CsvFormat, pool: ThreadPoolExecutor
-    ) -> None:
-        self._files, self._system, self.csv = files, system, csv
-        self._empty_lines = False
-        marks = list(pool.map(self._separator, files))
+    csv: CsvFormat
+
+    def __init__(self, found: Found, csv: CsvFormat) -> None:
+        self._files, self._system, _ = found
+        self.csv, self._empty_lines = csv, False
+        marks = read_headers(self._files, self._separator)
         if csv.separator is None:
-            self.csv = replace(csv, separator=_common(files, marks))
-        self.schemas = list(pool.map(self._schema, files))
-        self._find_empty_lines(pool)
-        self._find_decimal(pool)
+            self.csv = replace(csv, separator=_common(self._files, marks))
+        schemas = read_headers(self._files, self._schema)
+        schemas = self._with_empty_lines(schemas)
+        schemas = self._with_decimal_commas(schemas)
+        super().__init__(found, self._arrow(), schemas)
+        # Texts that mean null, in columns of texts that are read raw.
+        self._null_texts: dict[str, Any] = {}
 
-    def arrow(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
-        """The same in pyarrow's terms; raw texts are never missing."""
+    def _format_of(
+        self, fields: Sequence[Any], text: Collection[str], as_is: Collection[str]
+    ) -> Any:
+        """The format with the types of some columns."""
+        own = self._of_files([field.name for field in fields])
+        # A column to carry along is copied as text: an NA in it is no missing value.
+        raw = any(name in as_is for name in own)
+        null = {name: _MISSING for name in own if name in text}
+        null |= {name: _EMPTY for name in own if name in as_is}
+        self._null_texts = null if raw else {}
+        return self._arrow({field.name: field.type for field in fields}, raw)
+
+    def _type_in(
+        self, field: Any, where: str, text: Collection[str], as_is: Collection[str]
+    ) -> Any:
+        """The type to read a column of a file as, which shows only its first rows."""
+        if field.name in self._of_folders:
+            return super()._type_in(field, where, text, as_is)
+        if field.name in text or field.name in as_is:
+            # A category may look like a number, and a name such as 007 too.
+            return pa.string()
+        if pa.types.is_binary(field.type):
+            raise self._other_encoding(where)
+        if is_text(field.type):
+            self._check_almost_numbers(field.name, where)
+        # Fractions may follow where the first rows have integers.
+        kind = read_type(field, where)
+        return kind if kind == pa.bool_() else pa.float64()
+
+    def _batches(self, size: int) -> Batches:
+        """All rows in order."""
+        return ((self._with_nulls(batch), place) for batch, place in super()._batches(size))
+
+    def _with_nulls(self, batch: Any) -> Any:
+        """The batch with null for the texts that mean a missing value."""
+        for name, texts in self._null_texts.items():
+            j = batch.schema.get_field_index(name)
+            column = batch.column(j)
+            found = pc.if_else(pc.is_in(column, texts), pa.scalar(None, pa.string()), column)
+            batch = batch.set_column(j, name, found)
+        return batch
+
+    def _error_in(self, path: str, error: Exception) -> ValueError:
+        """The error of a file by column and line, for which pyarrow has no fields."""
+        message = first_line(error)
+        if isinstance(error, UnicodeError) or "invalid UTF8 data" in message:
+            return self._other_encoding(path)
+        match = re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message)
+        if not match:
+            return unreadable(path, error)
+        name = self._names[self._files.index(path)][int(match[1])]
+        line = f" in line {match[2]}" if match[2] else ""
+        return ValueError(f"Column {name!r} holds {match[3]!r}{line} of {path}; it is no number.")
+
+    # -- how the files are written -----------------------------------------------------------
+
+    def _arrow(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+        """The format in pyarrow's terms; raw texts are never missing."""
         return ds.CsvFileFormat(
             parse_options=pa.csv.ParseOptions(
                 delimiter=self.csv.separator,
@@ -74,13 +135,13 @@ class Dialect:
             read_options=pa.csv.ReadOptions(encoding=self.csv.encoding),
         )
 
-    def other_encoding(self, path: str, such_as: str = "cp1252") -> ValueError:
+    def _other_encoding(self, path: str, such_as: str = "cp1252") -> ValueError:
         """The error for a file whose bytes are no text in its encoding."""
         return ValueError(
             f"{path} is not in {self.csv.encoding}; give its encoding, such as {such_as}."
         )
 
-    def check_almost_numbers(self, name: str, path: str) -> None:
+    def _check_almost_numbers(self, name: str, path: str) -> None:
         """Name the value by which a column is text, if most of them are numbers.
 
         It is in the first batch, from which pyarrow takes the types of the columns.
@@ -92,13 +153,10 @@ class Dialect:
 
     def _separator(self, path: str) -> str | None:
         """The separator that the beginning of a file shows."""
-        try:
-            with self._system.open_input_stream(path) as file:
-                head = file.read(HEAD_BYTES)
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(path, error) from error
+        with self._system.open_input_stream(path) as file:
+            head = file.read(HEAD_BYTES)
         if _has_wide_characters(head, self.csv.encoding):
-            raise self.other_encoding(path, "utf-16")
+            raise self._other_encoding(path, "utf-16")
         lines = head.decode(self.csv.encoding, errors="replace").splitlines(keepends=True)
         # The last line may be cut off.
         return separator_in("".join(lines[: min(HEAD_LINES, max(len(lines) - 1, 1))]))
@@ -106,41 +164,38 @@ class Dialect:
     def _schema(self, path: str) -> Any:
         """The columns of a file, with the types that its first rows show."""
         try:
-            schema = self.arrow().inspect(path, self._system)
+            schema = self._arrow().inspect(path, self._system)
             # Names are decoded when they are asked for.
             len(schema.names)
             return schema
         except UnicodeError as error:
-            raise self.other_encoding(path) from error
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(path, error) from error
+            raise self._other_encoding(path) from error
 
-    def _find_empty_lines(self, pool: ThreadPoolExecutor) -> None:
-        """Read empty lines of files of one column as missing values."""
-        if any(len(schema) != 1 for schema in self.schemas):
-            return
+    def _with_empty_lines(self, schemas: list[Any]) -> list[Any]:
+        """The columns, with empty lines of files of one column read as missing values."""
+        if any(len(schema) != 1 for schema in schemas):
+            return schemas
         self._empty_lines = True
-        schemas = list(pool.map(self._schema, self._files))
+        found = read_headers(self._files, self._schema)
         # An empty line before the name would be the name.
-        self._empty_lines = [a.names for a in schemas] == [b.names for b in self.schemas]
-        self.schemas = schemas if self._empty_lines else self.schemas
+        self._empty_lines = [a.names for a in found] == [b.names for b in schemas]
+        return found if self._empty_lines else schemas
 
-    def _find_decimal(self, pool: ThreadPoolExecutor) -> None:
-        """Read decimal commas, unless told otherwise, if columns of text become numbers by that."""
-        text = self._columns_of_text(self.schemas)
-        if self.csv.decimal is not None or self.csv.separator == "," or not text:
-            return
-        given = self.csv
+    def _with_decimal_commas(self, schemas: list[Any]) -> list[Any]:
+        """The columns, with decimal commas if no mark is given and texts become numbers by them."""
+        given, text = self.csv, self._columns_of_text(schemas)
+        if given.decimal is not None or given.separator == "," or not text:
+            return schemas
         self.csv = replace(given, decimal=",")
-        schemas = list(pool.map(self._schema, self._files))
-        still = self._columns_of_text(schemas)
+        found = read_headers(self._files, self._schema)
+        still = self._columns_of_text(found)
         # A column that the decimal comma turns into text holds numbers with a point.
         if still < text and any(
             _show_decimal_commas(self._first_texts(path, name)) for path, name in text - still
         ):
-            self.schemas = schemas
-        else:
-            self.csv = given
+            return found
+        self.csv = given
+        return schemas
 
     def _columns_of_text(self, schemas: Sequence[Any]) -> set[tuple[str, str]]:
         """Files and names of their columns of text."""
@@ -153,7 +208,7 @@ class Dialect:
 
     def _first_texts(self, path: str, name: str) -> Any:
         """A column of the first batch of a file, as text."""
-        form = self.arrow({name: pa.string()})
+        form = self._arrow({name: pa.string()})
         alone = ds.dataset([path], format=form, filesystem=self._system)
         # A row takes at least a byte, so the first batch is not cut in two.
         batch = next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches())
