@@ -7,7 +7,7 @@ pyarrow reads in its own threads while ours compute the products of the rows bef
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -127,14 +127,14 @@ class Files(DatasetRows):
 
     def _require_columns(self, wanted: Sequence[str], there: Sequence[str], path: str) -> None:
         """Raise unless a file has the columns; of one that another file has, name that file."""
-        missing = set(wanted).difference(there)
-        for name in filter(missing.__contains__, wanted):
-            for other, known in zip(self._files, self._names, strict=True):
-                if name in known:
-                    raise ValueError(
-                        f"{path} has no column {name!r}, which {other} has; leave the column "
-                        "out, or read the files apart."
-                    )
+        known = set(there)
+        missing = [name for name in wanted if name not in known]
+        for name, (other, names) in product(missing, zip(self._files, self._names, strict=True)):
+            if name in names:
+                raise ValueError(
+                    f"{path} has no column {name!r}, which {other} has; leave the column out, or "
+                    "read the files apart."
+                )
         require_columns(wanted, there, path)
 
     def _type(self, name: str, text: Collection[str], as_is: Collection[str]) -> Any:
