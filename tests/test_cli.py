@@ -863,7 +863,8 @@ def many_texts(folder):
 
 
 def other_columns(folder):
-    Moments.from_data(np.eye(4), np.ones(4), feature_names=list("abcd")).save(folder / "bad.npz")
+    moments = Moments.from_data(np.eye(100, 4), np.ones(100), feature_names=list("abcd"))
+    moments.save(folder / "bad.npz")
 
 
 def not_kept(folder):
@@ -1142,6 +1143,7 @@ REFUSED = [
         "bad.npz cannot be merged with site-0.npz",
         other_columns,
     ),
+    ("fit site-0.npz bad.npz", "5 and of 4 columns", other_columns),
     ("merge flats.csv -o x.npz", "flats.csv is not a mom"),
     ("moments site-0.npz -t y -o x.npz", "moments already"),
     ("fit site-0.npz", "site-0.npz is a single fold"),

@@ -82,7 +82,8 @@ class TablesSeen:
     def require_different(self) -> None:
         """Raise if two tables have the same sums."""
         for (one, sums), (other, others) in combinations(self._tables.values(), 2):
-            if 1 < sums[0] == others[0] and np.allclose(sums, others, rtol=1e-9, atol=0.0):
+            alike = len(sums) == len(others) and 1 < sums[0] == others[0]
+            if alike and np.allclose(sums, others, rtol=1e-9, atol=0.0):
                 raise InputError(
                     f"{one} and {other} hold the same sums of the same rows; give one."
                 )
