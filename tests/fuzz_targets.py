@@ -206,18 +206,21 @@ def weights_of(draw, n):
     return draw(st.lists(values, min_size=n, max_size=n))
 
 
+def drawn(draw):
+    """Rows and a target, weights, and parameters."""
+    X, y = draw(tables())
+    n, m = X.shape
+    return dressed(draw, X, y), weights_of(draw, n), settings_of(draw, m)
+
+
 # --- fit ------------------------------------------------------------------------------------------
 
 
 @given(data=st.data())
 def fit(data):
     """One alpha: finite, and the literal loop's support wherever that one is clear itself."""
-    draw = data.draw
-    X, y = draw(tables())
-    n, m = X.shape
-    rows = dressed(draw, X, y)
-    alpha = draw(st.one_of(*[alphas] * 9, anything))
-    weight, chosen = weights_of(draw, n), settings_of(draw, m)
+    rows, weight, chosen = drawn(data.draw)
+    alpha = data.draw(st.one_of(*[alphas] * 9, anything))
     found = outcome("fit", lambda: SparseStep(alpha, **chosen).fit(*rows, sample_weight=weight))
     if found.refusal:
         return
@@ -326,10 +329,7 @@ def require_finite_sums(moments):
 def choose(data):
     """Cross-validation, information criteria, model sizes and paths: finite or refused."""
     draw = data.draw
-    X, y = draw(tables())
-    n, m = X.shape
-    rows = dressed(draw, X, y)
-    weight, chosen = weights_of(draw, n), settings_of(draw, m)
+    rows, weight, chosen = drawn(draw)
     grid = draw(
         st.one_of(st.just(5), st.just(5), st.lists(alphas, min_size=1, max_size=4), anything)
     )
@@ -362,12 +362,8 @@ def choose(data):
 
 @given(data=st.data())
 def moments(data):
-    """Sums of rows: the same in two pieces as in one, or refused."""
-    draw = data.draw
-    X, y = draw(tables())
-    n, _ = X.shape
-    rows = dressed(draw, X, y)
-    weight = weights_of(draw, n)
+    """Sums of rows: finite, and those of squares not negative; or refused."""
+    rows, weight, _ = drawn(data.draw)
     found = outcome("moments", lambda: Moments.from_data(*rows, weight))
     if found.refusal:
         return

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 needs_java = pytest.mark.skipif(
@@ -32,6 +35,19 @@ def spark_session(cores, **settings):
         yield session
     finally:
         session.stop()
+
+
+WRITERS = {
+    ".parquet": pa.parquet.write_table,
+    ".csv": pa.csv.write_csv,
+    ".feather": pa.feather.write_feather,
+}
+
+
+def write(table, path):
+    """Write a table in the format of the path's ending; the path."""
+    WRITERS[path.suffix](table, path)
+    return path
 
 
 def make_table(n=1000, seed=0):

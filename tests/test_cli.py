@@ -737,42 +737,33 @@ def test_python_m_is_the_command(tmp_path):
 @pytest.mark.parametrize(
     "command", ["", "demo", "fit", "path", "predict", "moments", "merge", "report", "study"]
 )
-def test_help_has_examples(tmp_path, command):
-    done = run(tmp_path, *([command] if command else []), "--help")
-    assert f"sparsestep {command or 'fit'}" in done.stdout.split("─")[0].split("Usage", 1)[1]
+def test_help_has_examples_and_flags_without_a_negative_form(tmp_path, command):
+    told = run(tmp_path, *([command] if command else []), "--help").stdout
+    assert f"sparsestep {command or 'fit'}" in told.split("─")[0].split("Usage", 1)[1]
+    assert "--no-" not in told
 
 
-def test_flags_have_no_negative_form(tmp_path):
-    for command in ("demo", "fit", "path", "predict", "moments", "merge", "report", "study"):
-        assert "--no-" not in run(tmp_path, command, "--help").stdout
-
-
-def test_help_imports_nothing_that_computes(tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "needed", "spared"),
+    [
+        ("--help", {"cyclopts"}, {"numpy", "scipy", "pyarrow"}),
+        ("fit {}/numbers.csv -t price -m m.json", {"numpy", "pyarrow"}, {"joblib"}),
+    ],
+    ids=["help", "fit"],
+)
+def test_a_command_imports_only_what_it_needs(data, tmp_path, arguments, needed, spared):
     program = (
-        "import sys; sys.argv[1:] = ['--help']\n"
+        f"import sys; sys.argv[1:] = {arguments.format(data).split()}\n"
         "from sparsestep.cli import main\n"
         "try: main()\n"
         "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    imported = set(done.stderr.split())
-    assert "cyclopts" in imported
-    assert imported.isdisjoint({"numpy", "scipy", "sklearn", "pyarrow", "matplotlib", "pandas"})
-
-
-def test_fit_imports_no_scikit_learn(data):
-    program = (
-        f"import sys; sys.argv[1:] = ['fit', {str(data / 'numbers.csv')!r}, '-t', 'price', '-m',"
-        f" {str(data / 'again.json')!r}]\n"
-        "from sparsestep.cli import main\n"
-        "try: main()\n"
-        "finally: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    (data / "again.json").unlink()
     imported = set(done.stderr.split())
-    assert {"numpy", "pyarrow"} <= imported
-    assert imported.isdisjoint({"sklearn", "matplotlib", "joblib"})
+    assert needed <= imported
+    assert imported.isdisjoint({"sklearn", "matplotlib", "pandas", *spared})
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -848,16 +839,6 @@ def lines(*values, header="a,b,y"):
     return csv("\n".join([header, *good, *values]) + "\n")
 
 
-def changed_model(**fields):
-    """A function that writes a model with other values of some fields to a folder."""
-
-    def write(folder):
-        document = json.loads((folder / "model.json").read_text())
-        (folder / "bad.json").write_text(json.dumps({**document, **fields}))
-
-    return write
-
-
 def cut(name, to, size=0.5):
     """A function that writes the first part of a file to a folder."""
 
@@ -881,17 +862,12 @@ def many_texts(folder):
     )
 
 
-def dates(folder):
-    days = pa.array(np.arange(30, dtype=np.int32)).cast(pa.date32())
-    pq.write_table(pa.table({"day": days, "y": np.arange(30.0)}), folder / "bad.parquet")
-
-
 def other_columns(folder):
-    Moments.from_data(np.eye(4), np.ones(4), feature_names=list("abcd")).save(folder / "bad.npz")
+    moments = Moments.from_data(np.eye(100, 4), np.ones(100), feature_names=list("abcd"))
+    moments.save(folder / "bad.npz")
 
 
 def not_kept(folder):
-    flats(20).drop_columns(["rooms"])
     pq.write_table(flats(20).drop_columns(["rooms"]), folder / "bad.parquet")
 
 
@@ -963,12 +939,6 @@ def empty_folder(folder):
 REFUSED = [
     # files
     ("fit none.csv -t y", "no file or folder none.csv"),
-    ("fit bad.csv -t y", "bad.csv cannot be read: .*Empty CSV", csv("")),
-    (
-        "fit bad.csv -t y",
-        "bad.csv is not in utf-8; give its encoding, such as utf-16",
-        csv("a,b,y\n1,2,3\n4,5,6\n", "utf-16"),
-    ),
     ("fit bad.arrow -t y", "'city' of bad.arrow holds text; encode it with --one-hot", string_view),
     (
         "fit bad.csv -t price --criterion bic",
@@ -979,11 +949,6 @@ REFUSED = [
         "fit bad.csv -t price --cv 2",
         "The values of the target 'price' are too large or too small to be squared; rescale it",
         csv("a,price\n1,1e200\n2,-1e200\n"),
-    ),
-    (
-        "fit bad -t price",
-        "bad/0.csv has no column 'city', which bad/1.csv has; leave the column out",
-        some_files,
     ),
     (
         "fit bad.csv -t y",
@@ -1040,18 +1005,10 @@ REFUSED = [
         "leave out --rule or --criterion",
         csv("a,b,y\n1,2,3\n"),
     ),
-    ("fit bad.csv -t y", "bad.csv has no rows", csv("a,b,y\n")),
     ("fit bad.csv -t y --criterion bic", "at least 2 rows", csv("a,b,y\n1,2,3\n")),
     (f"fit {'a' * 300}.csv -t y", "^a{300}.csv cannot be used: file name too long"),
     ("fit 'none-*.csv' -t y", r"No file matches none-\*.csv"),
     ("fit bad -t y", "folder bad has no file that ends", empty_folder),
-    (
-        "fit model.json -t y",
-        "does not end in .parquet, .*.feather, or, after .csv or .tsv, .gz, .* moments end in .npz",
-    ),
-    ("fit bad.csv flats.parquet -t y", "different kinds", lines()),
-    ("fit bad.csv -t y", "bad.csv cannot be read: .*Expected 3 columns, got 2", lines("1,2")),
-    ("fit bad.csv -t y", "Expected 3 columns, got 4", lines("1,2,3,4")),
     (
         "fit bad.csv -t y",
         "'b' of bad.csv holds '\xe4' in row 20",
@@ -1062,17 +1019,9 @@ REFUSED = [
         "bad.csv is not in utf-8; give its encoding, such as cp1252",
         csv("gr\xf6\xdfe,y\n1,2\n3,4\n", "latin-1"),
     ),
-    (
-        "fit bad.csv -t y --one-hot",
-        "bad.csv is not in utf-8; give its encoding, such as cp1252",
-        csv("a,b,y\n1,gr\xfcn,2\n3,rot,4\n", "latin-1"),
-    ),
-    ("fit bad.csv -t y", "only column is 'a:y', so give its separator", csv("a:y\n1:2\n3:4\n")),
     ("fit bad.csv -t y --separator ::", "a single ASCII character, not '::'", lines()),
-    ("fit bad.csv -t y --encoding x", "There is no encoding 'x'", lines()),
     ("path site-0.npz --separator ';'", "is for tables"),
     ("fit bad.csv -t y", "bad.csv", csv(bytes(range(256)))),
-    ("fit bad.csv -t y", "multiple columns named a", lines(header="a,a,y")),
     (
         "fit bad.csv -t y",
         r"'b' of bad.csv holds '\?' in row 20 .* 20 of the 21 .* correct it, or .* --drop b",
@@ -1088,29 +1037,14 @@ REFUSED = [
         "'id' of bad.csv holds texts most of which occur only once.* or .* --drop id",
         csv("".join(["id,a,y\n", *(f"p{i},{i % 7},{i % 5}\n" for i in range(50))])),
     ),
-    ("fit bad.csv -t y", r"Column 'b' holds 'oops' in line 2000\d\d of bad.csv", late_text),
     ("fit bad.parquet -t price", "bad.parquet cannot be read", cut("flats.parquet", "bad.parquet")),
-    (
-        "fit bad.parquet -t y",
-        "bad.parquet cannot be read",
-        lambda folder: (folder / "bad.parquet").write_text("a,y\n1,2\n"),
-    ),
     # values
     ("fit bad.csv -t y", r"'b' has a missing value in row 20 .*--drop-missing", lines("1,,2")),
-    ("fit bad.csv -t y", "'b' has a missing value in row 20", lines("1,nan,2")),
-    ("fit bad.csv -t y", "'b' has the value inf in row 20", lines("1,inf,2")),
     (
         "fit bad.parquet -t price --one-hot",
         "Column 'city' has a missing value in row 1 .*--drop-missing",
         one_city_with_holes,
     ),
-    (
-        "fit bad.csv -t y --drop-missing",
-        "Each of the 2 rows of bad.csv has a missing value",
-        csv("a,y\n,1\n,2\n"),
-    ),
-    ("fit bad.csv -t y --weight b", "Weight 'b' is -2.0 in row 20 .*not negative", lines("1,-2,3")),
-    ("fit bad.csv -t y --weight w", "weights .* are zero", csv("a,w,y\n1,0,3\n2,0,4\n")),
     ("fit bad.csv -t y --weight b", "The weight 'b' .* holds 'x' in row 20", lines("1,x,3")),
     (
         "fit bad.csv -t y --one-hot",
@@ -1121,22 +1055,12 @@ REFUSED = [
         "fit flats.csv -t price",
         "'city' of flats.csv holds text; encode it with --one-hot, or leave .* --drop city",
     ),
-    ("fit bad.parquet -t y", "'day' .* dates .* --drop day", dates),
-    (
-        "fit bad.parquet -t y --one-hot",
-        "'id' of bad.parquet holds more than 1000 different texts",
-        many_texts,
-    ),
     # columns
     ("fit numbers.csv", "--target"),
     ("fit numbers.csv -t prize", "did you mean 'price'"),
     ("fit numbers.csv -t price --features size,rom", "no column 'rom'.*'rooms'"),
-    ("fit numbers.csv -t price --weight v", "no column 'v'"),
     ("fit numbers.csv -t price --drop flor", "did you mean 'floor'"),
     ("fit numbers.csv -t price --drop price", "'price' cannot be the target and"),
-    ("fit numbers.csv -t price --features price", "target 'price' is among"),
-    ("fit numbers.csv -t price --weight price", "both the target and the weight"),
-    ("fit numbers.csv -t price --drop size,rooms,floor,noise,lift", "no column left"),
     # options
     ("fitt", 'Unknown command "fitt".* See: sparsestep --help'),
     ("fit numbers.csv -t price --alpa 3", "Unknown option: .*--alpa.* --help"),
@@ -1154,16 +1078,11 @@ REFUSED = [
     ("fit numbers.csv -t price --size 3 --shrink", "--shrink is for.*--size"),
     ("fit numbers.csv -t price --criterion dic", "dic.* for --criterion. Choose from"),
     ("fit numbers.csv -t price --cv 1", "--cv must be a whole number of at least 2"),
-    ("fit bad.csv -t y --cv 50", "has 20 rows, which leave 30 of 50", lines()),
-    ("fit numbers.csv -t price --encoding base64", "no encoding 'base64'"),
-    ("fit numbers.csv -t price --encoding rot13", "no encoding 'rot13'"),
     ("fit numbers.csv -t price --alpha -1", "alpha must be finite and not negative"),
-    ("fit numbers.csv -t price --alpha nan", "alpha must be finite"),
     ("fit numbers.csv -t price --size 9", "--size 9 is more than the 5 columns"),
     ("fit numbers.csv -t price --size -1", "--size must be a whole number"),
     ("fit numbers.csv -t price --alphas 1", "--alphas must be a whole number of at least"),
     ("fit numbers.csv -t price --alphas 1,x", "--alphas must be how many, or numbers"),
-    ("fit numbers.csv -t price --seed -1", "seed must be a whole number from 0"),
     # places for results
     ("fit numbers.csv -t price --model bad", "bad is a folder", empty_folder),
     ("fit numbers.csv -t price --model m.pkl", "must end in .json"),
@@ -1179,10 +1098,6 @@ REFUSED = [
     ("predict flats.csv flats.csv -o out.parquet", "not a model file"),
     ("report bad", "bad cannot be used", empty_folder),
     ("report bad.json", "cut short or damaged", cut("model.json", "bad.json")),
-    ("report bad.json", "newer than 2.*update", changed_model(schema=3)),
-    ("report bad.json", "not a model file", changed_model(format="x")),
-    ("report bad.json", "checksum", changed_model(n_iter=1)),
-    ("report bad.json", "holds NaN", changed_model(n_iter=float("nan"))),
     # predictions
     ("predict model.json bad.parquet -o out.parquet", "no column 'rooms'", not_kept),
     (
@@ -1228,6 +1143,7 @@ REFUSED = [
         "bad.npz cannot be merged with site-0.npz",
         other_columns,
     ),
+    ("fit site-0.npz bad.npz", "5 and of 4 columns", other_columns),
     ("merge flats.csv -o x.npz", "flats.csv is not a mom"),
     ("moments site-0.npz -t y -o x.npz", "moments already"),
     ("fit site-0.npz", "site-0.npz is a single fold"),

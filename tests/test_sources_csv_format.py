@@ -1,6 +1,7 @@
 """CSV files of other habits: the same moments as of the same table in Parquet."""
 
 import gzip
+import re
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from sparsestep import read_moments
 from sparsestep.errors import NotNumbersError
 from sparsestep.sources import CsvFormat, read_categories
-from sparsestep.sources.csv_format import separator_in
+from sparsestep.sources.csv_rows import separator_in
 from sparsestep.sources.rows import open_rows
 
 
@@ -99,19 +100,52 @@ def test_one_decimal_comma_tells_of_all_others(other, tmp_path):
     assert read_moments(path, "y").mean_x[0] == pytest.approx((1.775 + 1.25) / 2)
 
 
-def test_quoted_thousands_are_not_taken_for_decimals(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('a,y\n"42,386",1\n5,2\n"1,234,567.5",3\n')
-    message = "'42,386' in row 0 .*separators of thousands; write such numbers without them, or"
-    with pytest.raises(NotNumbersError, match=message):
-        read_moments(path, "y")
+def column(*texts):
+    """A CSV file with a column of these texts, in quotes, four times over."""
+    return "x,y\n" + "".join(f'"{text}",{i}\n' for i, text in enumerate(texts * 4))
 
 
-def test_the_value_that_is_no_number_is_named_beside_decimal_commas(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "decimal", "message"),
+    [
+        (column("1,5", "2", "3,25"), None, "'1,5' .* a decimal comma; give the decimal mark, or c"),
+        (column("0,5", "1,25", "1,5"), None, "'0,5' .* a decimal comma"),
+        (column("0.5", "1.25", "1.5"), ",", "'0.5' .* a decimal point"),
+        (column("1,775", "2,25", "3,5"), None, "'1,775' .* a decimal comma"),
+        (column("1,775,000", "2,25", "3,5"), None, "'1,775,000' .* separators of thousands"),
+        (column("1,775", "2,250", "3,500"), None, "'1,775' .* separators of thousands"),
+        (
+            column("42,386", "5", "1,234,567.5"),
+            *(None, "'42,386' .*separators of thousands; write such numbers without them, or"),
+        ),
+        ("x;y\n?;1\n2,25;2\n1,5;3\n", ",", r"'\?' .*; correct it"),
+    ],
+)
+def test_a_number_of_another_form_is_named_with_its_form(content, decimal, message, tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("a;y\n1,5;1\n2,25;2\n?;3\n")
-    with pytest.raises(NotNumbersError, match=r"holds '[?]' in row 2 .*; correct it"):
-        read_moments(path, "y", csv=CsvFormat(decimal=","))
+    path.write_text(content)
+    with pytest.raises(NotNumbersError, match=rf"'x' of .*t\.csv holds {message}"):
+        read_moments(path, "y", csv=CsvFormat(decimal=decimal))
+
+
+def test_decimal_commas_in_quotes_are_read_if_said(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(column("1,5", "2", "3,25"))
+    moments = read_moments(path, "y", csv=CsvFormat(decimal=","))
+    assert moments.mean_x[0] == pytest.approx(6.75 / 3)
+
+
+@pytest.mark.parametrize("text", ["?", "12 kg", "1.234,5", "-", "1.2.3", "e5", "."])
+def test_the_value_that_is_no_number_is_named(text, tmp_path):
+    path = tmp_path / "t.csv"
+    frame().assign(zahl=["1.5"] * 3 + [text] + ["2"] * 36).to_csv(path, index=False)
+    message = (
+        rf"Column 'zahl' of .*t\.csv holds '{re.escape(text)}' in row 3 \(counted from 0\), "
+        "while 39 of the 40 values read are numbers; correct it, or choose"
+    )
+    for read in (lambda: read_moments(path, "y", features=["zahl"]), lambda: read_categories(path)):
+        with pytest.raises(NotNumbersError, match=message):
+            read()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +175,7 @@ def test_empty_lines_of_a_single_column_are_missing_values(tmp_path):
         path.write_bytes(ending.join(["x", "1", "", "3", ""]).encode())
         rows = open_rows(path)
         rows.select(["x"])
-        assert [v for b, _, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
+        assert [v for b, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
     # Before the name there is no row, and between rows of two columns none either.
     path.write_text("\nx\n1\n")
     assert open_rows(path).names == ["x"]
@@ -209,8 +243,10 @@ def test_formats_that_are_none():
             CsvFormat(separator)
     with pytest.raises(ValueError, match="decimal mark must be"):
         CsvFormat(decimal=";")
-    with pytest.raises(ValueError, match="no encoding 'klingon'"):
-        CsvFormat(encoding="klingon")
+    # The last two are codecs, but not of text.
+    for encoding in ("klingon", "base64", "rot13"):
+        with pytest.raises(ValueError, match=f"no encoding '{encoding}'"):
+            CsvFormat(encoding=encoding)
 
 
 def test_other_sources_have_no_format(tmp_path):

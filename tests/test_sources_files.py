@@ -20,12 +20,13 @@ from source_data import (
     expected,
     far_away,
     make_table,
+    write,
 )
 from sparsestep import Moments, read_moments
 from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
-from sparsestep.sources import blocks, file_rows
-from sparsestep.sources.checks import choose
+from sparsestep.sources import file_rows, rows
 from sparsestep.sources.folds import fold_numbers
+from sparsestep.sources.request import choose
 from sparsestep.sources.rows import open_rows
 
 
@@ -40,82 +41,53 @@ def write_parquet(table, folder):
 # -- every kind of source has the same moments -----------------------------------------------
 
 
-def parquet_folder(table, tmp_path):
-    return write_parquet(table, tmp_path)
+def written(name, writer):
+    """A source: a file of this name."""
+
+    def make(table, folder):
+        writer(table, folder / name)
+        return folder / name
+
+    return make
 
 
-def parquet_glob(table, tmp_path):
-    return str(write_parquet(table, tmp_path) / "*.parquet")
-
-
-def list_of_paths(table, tmp_path):
-    write_parquet(table, tmp_path)
-    return [tmp_path / f"part-{i}.parquet" for i in range(3)]
-
-
-def address(table, tmp_path):
-    return write_parquet(table, tmp_path).as_uri()
-
-
-def csv_file(table, tmp_path):
-    pa.csv.write_csv(table, tmp_path / "all.csv")
-    return tmp_path / "all.csv"
-
-
-def compressed_csv(table, tmp_path):
-    with gzip.open(tmp_path / "all.csv.gz", "wb") as file:
+def compressed(table, path):
+    with gzip.open(path, "wb") as file:
         pa.csv.write_csv(table, file)
-    return str(tmp_path / "all.csv.gz")
 
 
-def tab_separated(table, tmp_path):
-    options = pa.csv.WriteOptions(delimiter="\t")
-    pa.csv.write_csv(table, tmp_path / "all.tsv", options)
-    return tmp_path / "all.tsv"
-
-
-def arrow_file(table, tmp_path):
-    with pa.ipc.new_file(tmp_path / "all.arrow", table.schema) as writer:
+def in_batches(table, path):
+    with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=130)
-    return tmp_path / "all.arrow"
 
 
-def feather(table, tmp_path):
-    pa.feather.write_feather(table, tmp_path / "all.feather")
-    return tmp_path / "all.feather"
+def with_tabs(table, path):
+    pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter="\t"))
 
 
-def dataset(table, tmp_path):
-    return ds.dataset(write_parquet(table, tmp_path))
+SOURCES = {
+    "folder": write_parquet,
+    "pattern": lambda table, folder: str(write_parquet(table, folder) / "*.parquet"),
+    "list": lambda table, folder: sorted(write_parquet(table, folder).glob("*.parquet")),
+    "address": lambda table, folder: write_parquet(table, folder).as_uri(),
+    "csv": lambda table, folder: write(table, folder / "all.csv"),
+    "compressed csv": written("all.csv.gz", compressed),
+    "tsv": written("all.tsv", with_tabs),
+    "arrow": written("all.arrow", in_batches),
+    "feather": lambda table, folder: write(table, folder / "all.feather"),
+    "dataset": lambda table, folder: ds.dataset(write_parquet(table, folder)),
+    "reader": lambda table, folder: table.to_reader(max_chunksize=77),
+    "table": lambda table, folder: table,
+    "pandas": lambda table, folder: table.to_pandas(),
+    "pandas of arrow": lambda table, folder: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda table, folder: pl.from_arrow(table),
+}
 
 
-def reader(table, tmp_path):
-    return table.to_reader(max_chunksize=77)
-
-
-SOURCES = [
-    parquet_folder,
-    parquet_glob,
-    list_of_paths,
-    address,
-    csv_file,
-    compressed_csv,
-    tab_separated,
-    arrow_file,
-    feather,
-    dataset,
-    reader,
-    lambda table, tmp_path: table,
-    lambda table, tmp_path: table.to_pandas(),
-    lambda table, tmp_path: table.to_pandas(types_mapper=pd.ArrowDtype),
-    lambda table, tmp_path: pl.from_arrow(table),
-]
-
-
-@pytest.mark.parametrize("make", SOURCES)
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
     # Small blocks, so that several of them, and several threads, are at work here too.
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 6 * 90)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 6 * 90)
     moments = read_moments(make(table, tmp_path), "y", features=FEATURES)
     assert moments.feature_names == tuple(FEATURES)
     assert_moments(moments, expected(table))
@@ -124,15 +96,11 @@ def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path,
     assert_folds(folds, table, fold_numbers(table.num_rows, 7, seed=5))
 
 
-def test_features_default_to_all_other_columns_in_their_order(table, tmp_path):
-    moments = read_moments(write_parquet(table, tmp_path), "y", weight="w")
+def test_features_come_in_the_order_asked_for_or_in_that_of_the_columns(table, tmp_path):
+    folder, order = write_parquet(table, tmp_path), ["small", "wide"]
+    assert_moments(read_moments(folder, "y", features=order), expected(table, features=order))
+    moments = read_moments(folder, "y", weight="w")
     assert moments.feature_names == ("wide", "count", "flag", "small")
-
-
-def test_features_come_in_the_order_asked_for(table, tmp_path):
-    order = ["small", "wide"]
-    moments = read_moments(write_parquet(table, tmp_path), "y", features=order)
-    assert_moments(moments, expected(table, features=order))
 
 
 @pytest.mark.parametrize("folds", [None, 4])
@@ -146,7 +114,7 @@ def test_weights(folds, table, tmp_path):
 
 
 def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 20)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 3 * 20)
     near, far = far_away()
     pq.write_table(far, tmp_path / "t.parquet", row_group_size=50)
     for source in (far, far.to_pandas(), tmp_path / "t.parquet"):
@@ -155,7 +123,7 @@ def test_blocks_of_a_table_far_from_zero_lose_no_digit(tmp_path, monkeypatch):
 
 
 def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 3 * 10)
     table = pa.table(
         {"x": np.arange(40.0), "y": np.arange(40.0) ** 2, "w": [0.0] * 20 + [1.0] * 20}
     )
@@ -220,8 +188,8 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     pq.write_table(second, tmp_path / "two.parquet")
     whole = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 64)
-    batches = [batch for batch, _, _ in _opened(tmp_path).batches(64)]
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 5 * 64)
+    batches = [batch for batch, _ in _opened(tmp_path).batches(64)]
     assert max(batch.num_rows for batch in batches) <= 64
     monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
     sliced = read_moments(tmp_path, "y", features=FEATURES, folds=3)
@@ -233,16 +201,14 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
 @pytest.fixture
 def grouped(table, tmp_path, monkeypatch):
     """Two files whose groups of 60 rows are summed in twos, each by the thread that decodes it."""
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 5 * 150)
-    for name, rows in (("one", table.slice(0, 500)), ("two", table.slice(500))):
-        pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=60)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 5 * 150)
+    for name, part in (("one", table.slice(0, 500)), ("two", table.slice(500))):
+        pq.write_table(part, tmp_path / f"{name}.parquet", row_group_size=60)
     return tmp_path
 
 
 def test_whole_groups_of_rows(grouped, table):
-    files = _opened(grouped)
-    assert files.in_whole_groups(150)
-    places = [(place.first, place.rows) for _, (place,) in files.groups(150)]
+    places = [(place.first, place.rows) for _, (place,) in _opened(grouped).blocks(150)]
     assert places == 2 * [(0, 120), (120, 120), (240, 120), (360, 140)]
     numbers = fold_numbers(table.num_rows, 3)
     found = []
@@ -292,7 +258,7 @@ def test_more_columns_than_rows_in_a_block(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 40)), rng.normal(size=300)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(40)}, "y": y})
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 41 * 25)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 41 * 25)
     names = [f"x{j}" for j in range(40)]
     numbers = fold_numbers(300, 5)
     for k, fold in enumerate(read_moments(table, "y", folds=5)):
@@ -396,21 +362,20 @@ def test_nothing_is_reported_where_nothing_is_missing(table):
     assert_moments(moments, expected(table))
 
 
-def test_a_missing_target_counts_too():
-    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": [1.0, None, 2.0]})
-    with pytest.raises(ValueError, match="Column 'y' has a missing value in row 1 "):
-        read_moments(frame, "y")
+@pytest.mark.parametrize(
+    ("column", "x", "y"),
+    [("y", [1.0, 2.0, 4.0], [1.0, None, 2.0]), ("x", [True, None, False], [1.0, 2.0, 5.0])],
+    ids=["target", "booleans"],
+)
+@pytest.mark.parametrize("frame", [pa.table, pd.DataFrame])
+def test_a_missing_target_and_a_missing_truth_value(column, x, y, frame):
+    source = frame({"x": pd.array(x) if frame is pd.DataFrame else x, "y": y})
+    with pytest.raises(ValueError, match=f"Column '{column}' has a missing value in row 1 "):
+        read_moments(source, "y")
     with pytest.warns(DroppedRowsWarning, match="1 of 3 rows"):
-        assert read_moments(frame, "y", drop_missing=True).n_samples == 2
-
-
-def test_missing_booleans():
-    table = pa.table({"x": pa.array([True, None, False, True]), "y": [1.0, 2.0, 5.0, 3.0]})
-    with pytest.raises(ValueError, match="Column 'x' has a missing value in row 1 "):
-        read_moments(table, "y")
-    with pytest.warns(DroppedRowsWarning):
-        moments = read_moments(table, "y", drop_missing=True)
-    np.testing.assert_allclose(moments.mean_x, [2 / 3])
+        moments = read_moments(source, "y", drop_missing=True)
+    assert moments.n_samples == 2
+    np.testing.assert_allclose(moments.mean_x, [(x[0] + x[2]) / 2])
 
 
 def test_rows_of_zero_weight_may_hold_anything():
@@ -427,21 +392,16 @@ def test_rows_of_zero_weight_may_hold_anything():
 def text(content, name="a.csv"):
     """A source: a file of this content."""
 
-    def write(folder):
+    def made(folder):
         (folder / name).write_text(content)
         return folder / name
 
-    return write
+    return made
 
 
 def parquet(table):
     """A source: a Parquet file of this table."""
-
-    def write(folder):
-        pq.write_table(table, folder / "a.parquet")
-        return folder / "a.parquet"
-
-    return write
+    return lambda folder: write(table, folder / "a.parquet")
 
 
 TABLE = make_table(20)
@@ -508,6 +468,7 @@ REFUSED = [
         r"Weight 'w' is -1.0 in row 1 \(counted from 0\) of .*a\.csv",
         {"weight": "w", "folds": 2},
     ),
+    (text("y,x\n1,2\n3,nan\n"), ValueError, r"'x' has a missing value in row 1 "),
     (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
     (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
     (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
@@ -547,7 +508,8 @@ def test_hidden_and_foreign_files_in_a_folder_are_passed_over(table, tmp_path):
 
 def test_files_of_unknown_or_different_kinds(table, tmp_path):
     (tmp_path / "a.xlsx").write_text("x")
-    with pytest.raises(ValueError, match=r"a\.xlsx does not end in \.parquet"):
+    endings = r"a\.xlsx does not end in \.parquet, .*\.feather, or, after .*\.gz.* \.npz"
+    with pytest.raises(ValueError, match=endings):
         read_moments(tmp_path / "a.xlsx", "y")
     write_parquet(table, tmp_path)
     (tmp_path / "b.csv").write_text("y,x\n1,2\n")
@@ -564,23 +526,12 @@ def test_text_where_numbers_were_is_named_with_file_and_line(tmp_path):
         read_moments(tmp_path, "y")
 
 
-def test_a_column_that_one_of_the_files_lacks(table, tmp_path):
-    write_parquet(table, tmp_path)
-    pq.write_table(table.drop_columns("small"), tmp_path / "part-9.parquet")
-    message = (
-        r"part-9\.parquet has no column 'small', which .*part-0\.parquet has; leave the column"
-    )
-    with pytest.raises(ValueError, match=message):
-        read_moments(tmp_path, "y")
-    assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_column_that_only_a_later_file_has(kind, table, tmp_path):
-    write = pa.csv.write_csv if kind == "csv" else pq.write_table
-    write(table.drop_columns("small"), tmp_path / f"a.{kind}")
-    write(table, tmp_path / f"b.{kind}")
-    message = rf"a\.{kind} has no column 'small', which .*b\.{kind} has; leave the column out"
+@pytest.mark.parametrize(("lacks", "has"), ["ab", "ba"])
+def test_a_column_that_one_of_the_files_lacks(kind, lacks, has, table, tmp_path):
+    write(table.drop_columns("small"), tmp_path / f"{lacks}.{kind}")
+    write(table, tmp_path / f"{has}.{kind}")
+    message = rf"{lacks}\.{kind} has no column 'small', which .*{has}\.{kind} has; leave the col"
     with pytest.raises(ValueError, match=message):
         read_moments(tmp_path, "y")
     assert read_moments(tmp_path, "y", features=["wide"]).n_samples == 2000
@@ -618,7 +569,7 @@ def test_a_target_out_of_range_is_called_by_its_name(tmp_path, monkeypatch):
         read_moments(table, "price")
     # Each block for itself has a sum.
     table = pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": [1e200, 1e200, -1e200, -1e200]})
-    monkeypatch.setattr("sparsestep.sources.blocks.BLOCK_BYTES", 32)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 32)
     with pytest.raises(ValueError, match="The values of the target 'price' are too large"):
         read_moments(table, "price")
 
@@ -646,15 +597,12 @@ def test_silence_without_progress(table, capsys):
 def test_the_index_of_pandas_is_no_feature(tmp_path, kind):
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0, 3.0], "b": [0, 1, 1, 0], "y": [1.0, 2.0, 3.0, 5.0]})
     frame = frame[frame["y"] != 2.0]
-    source = tmp_path / f"table.{kind}"
-    if kind == "parquet":
-        frame.to_parquet(source)
-    elif kind == "feather":
-        pa.feather.write_feather(pa.Table.from_pandas(frame), source)
-    elif kind == "csv":
+    source = pa.Table.from_pandas(frame)
+    if kind == "csv":
+        source = tmp_path / "table.csv"
         frame.to_csv(source)
-    else:
-        source = pa.Table.from_pandas(frame)
+    elif kind != "arrow":
+        source = write(source, tmp_path / f"table.{kind}")
     with pytest.warns(RowNamesWarning, match=r"left out; features says otherwise\.$"):
         assert read_moments(source, "y").feature_names == ("a", "b")
 

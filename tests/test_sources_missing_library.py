@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsestep.sources import dask, read_moments
-from sparsestep.sources.checks import load
+from sparsestep.sources.request import load
 
 
 def test_a_missing_library_names_the_extra(monkeypatch):

@@ -3,13 +3,11 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.feather
-import pyarrow.parquet as pq
 import pytest
 
+from source_data import write
 from sparsestep import Moments, SparseStep, read_moments
-from sparsestep.errors import DroppedRowsWarning
+from sparsestep.errors import DroppedRowsWarning, NotNumbersError
 from sparsestep.sources import read_categories
 
 CITIES = ["Rome", "Oslo", "São Paulo"]
@@ -37,34 +35,22 @@ def encoded(table):
 
 def of_kind(table, kind, folder):
     """The table as another kind of source."""
-    path = folder / f"table.{kind}"
-    if kind == "parquet":
-        pq.write_table(table, path)
-    elif kind == "csv":
-        pa.csv.write_csv(table, path)
-    elif kind == "feather":
-        pa.feather.write_feather(table, path)
-    elif kind == "categories":
+    if kind == "categories":
         codes = table["city"].combine_chunks().dictionary_encode()
-        table = table.set_column(0, "city", codes)
-        path = folder / "table.parquet"
-        pq.write_table(table, path)
-    elif kind == "pandas":
-        return table.to_pandas()
-    elif kind == "pandas categories":
-        return table.to_pandas().astype({"city": "category"})
-    elif kind == "folder":
+        return write(table.set_column(0, "city", codes), folder / "table.parquet")
+    if kind == "folder":
         (folder / "parts").mkdir()
         for i in range(3):
-            pq.write_table(table.slice(20 * i, 20), folder / "parts" / f"{i}.parquet")
+            write(table.slice(20 * i, 20), folder / "parts" / f"{i}.parquet")
         return folder / "parts"
-    else:
-        return table
-    return path
+    if kind in ("arrow", "pandas", "pandas categories"):
+        source = table if kind == "arrow" else table.to_pandas()
+        return source.astype({"city": "category"}) if kind == "pandas categories" else source
+    return write(table, folder / f"table.{kind}")
 
 
-KINDS = ["parquet", "csv", "feather", "categories", "pandas", "pandas categories", "folder"]
-KINDS += ["arrow"]
+KINDS = ["parquet", "csv", "feather", "arrow", "pandas"]
+KINDS += ["categories", "pandas categories", "folder"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,6 +139,26 @@ def test_what_has_no_categories_is_refused():
             read_categories(table, columns)
 
 
+def test_columns_of_texts_and_what_looks_like_them(tmp_path):
+    """Less than half of the values are numbers, or all are texts on purpose, or names of rows."""
+    half = [str(i % 5) if i % 2 else "none" for i in range(120)]
+    table = pa.table({"x": half, "y": np.arange(120.0)})
+    write(table, tmp_path / "t.csv")
+    with pytest.raises(NotNumbersError, match=r"'x' of .* holds text; turn it into numbers"):
+        read_moments(tmp_path / "t.csv", "y")
+    assert read_categories(tmp_path / "t.csv") == {"x": ["none", *"01234"]}
+    assert read_categories(pa.table({"x": ["1", "2", "1", "2"]})) == {"x": ["1", "2"]}
+    # Many rare ones beside a frequent one.
+    tail = [f"rare {i}" if i < 50 else "frequent" for i in range(120)]
+    assert len(read_categories(pa.table({"x": tail}))["x"]) == 51
+    names = [f"patient {i}" for i in range(120)]
+    with pytest.raises(NotNumbersError, match="'x' of the table holds texts most of which occur"):
+        read_categories(pa.table({"x": names}))
+    numbers = [*(f"{i}.5" for i in range(4000)), "?"]
+    with pytest.raises(NotNumbersError, match=r"'x' of the table holds '[?]' in row 4000 "):
+        read_categories(pa.table({"x": numbers}))
+
+
 SOME_DATES = {
     "days": ["2016-07-01", "2016-07-02"],
     "days of other countries": ["01.02.2020", "17.02.2020"],
@@ -166,7 +172,7 @@ SOME_DATES = {
 @pytest.mark.parametrize("texts", SOME_DATES.values(), ids=SOME_DATES)
 def test_dates_as_text_are_refused_as_in_csv_files(texts, tmp_path):
     table = pa.table({"day": texts * 5, "size": range(10), "y": range(10)})
-    pa.csv.write_csv(table, tmp_path / "t.csv")
+    write(table, tmp_path / "t.csv")
     with pytest.raises(TypeError, match=r"'day' .*holds dates or times"):
         read_moments(tmp_path / "t.csv", "y", categories=read_categories(tmp_path / "t.csv"))
     for kind in ("parquet", "feather", "pandas", "arrow"):
@@ -210,9 +216,7 @@ def test_missing_values_as_a_category(kind, tmp_path):
 def test_nan_is_a_missing_value_of_a_category(kind, width, tmp_path):
     zone = pa.array(np.array([1, 2, np.nan, 1, 2, 1], dtype=width))
     assert not zone.null_count
-    source = pa.table({"zone": zone, "y": [1.0, 2.0, 4.0, 1.5, 2.5, 0.0]})
-    if kind != "arrow":
-        source = of_kind(source, kind, tmp_path)
+    source = of_kind(pa.table({"zone": zone, "y": [1.0, 2.0, 4.0, 1.5, 2.5, 0.0]}), kind, tmp_path)
     categories = read_categories(source, [], codes=["zone"])
     assert categories == {"zone": ["1", "2"]}
     with pytest.raises(ValueError, match="zone"):

@@ -14,6 +14,7 @@ __all__ = [
     "printable",
     "quoted",
     "repeated",
+    "row_of",
     "rows_left_out",
     "sentence",
     "variables",
@@ -66,9 +67,14 @@ def rows_left_out(dropped: int, rows: int, missing: Mapping[str, int]) -> str:
     return f"Left out {dropped} of {rows} rows{half} with a missing value{by}."
 
 
+def row_of(row: int, source: str) -> str:
+    """A row by its number; the source may have no name."""
+    return f"{row} (counted from 0)" + (f" of {source}" if source else "")
+
+
 def in_row(row: int, source: str) -> str:
-    """Where a row is; the source may have no name."""
-    return f"in row {row} (counted from 0)" + (f" of {source}" if source else "")
+    """Where a row is."""
+    return f"in row {row_of(row, source)}"
 
 
 def lost_digits(condition_number: float, digits: int, advice: str, which: str = "kept") -> str:

@@ -49,7 +49,7 @@ class _WithoutPandas:
 
 
 def _terminated(number: int, frame: object) -> NoReturn:
-    """Leave by the way that removes what is half-written."""
+    """Exit by an exception, so that half-written files are removed."""
     sys.exit(128 + number)
 
 

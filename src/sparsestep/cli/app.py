@@ -18,7 +18,7 @@ A table is a Parquet, CSV or Arrow file, or a folder or pattern of such
 files, of any size. Each command has its own --help, with examples.
 """
 
-# The first line of each is what the list of commands says of it.
+# The list of commands shows the first line of each.
 COMMANDS = {
     "demo": """See it at work on built-in data.
 

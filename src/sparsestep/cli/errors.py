@@ -1,4 +1,4 @@
-"""What went wrong, in one sentence on standard error; and the exit code.
+"""What went wrong, in one sentence on standard error, by the options; and the exit code.
 
 =====  ==================================================================
 2      the input, the options or the place for the output cannot be used
@@ -9,12 +9,26 @@
 """
 
 import os
+import shlex
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from sparsestep.errors import (
+    InputError,
+    MissingValueError,
+    ModelSizeError,
+    NotNumbersError,
+    UnknownCategoryError,
+)
 from sparsestep.words import printable
 
-__all__ = ["explained"]
+if TYPE_CHECKING:
+    from sparsestep.cli.options import TableOptions
+
+__all__ = ["explained", "said_by_options"]
 
 TRACEBACK = "SPARSESTEP_TRACEBACK"
 
@@ -35,7 +49,7 @@ def explained(error: BaseException, arguments: list[str]) -> int:
 def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     """The exit code and the sentence."""
     while isinstance(error, ImportError) and isinstance(error.__cause__, ImportError):
-        # A command that cannot be imported is wrapped in the news that it cannot.
+        # cyclopts wraps the error of a command that cannot be imported.
         error = error.__cause__
     text = " ".join(str(error).split())
     origin = type(error).__module__.split(".")[0]
@@ -45,7 +59,7 @@ def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str
         from cyclopts import MissingArgumentError, UnknownCommandError
 
         if isinstance(error, MissingArgumentError) and error.argument and error.keyword is None:
-            # Its name is not there either.
+            # The message of cyclopts does not name the option.
             text = f"sparsestep {arguments[0]} needs {' or '.join(error.argument.names)}."
         known = arguments and not isinstance(error, UnknownCommandError)
         command = [arguments[0]] if known and not arguments[0].startswith("-") else []
@@ -69,3 +83,35 @@ def _code_and_text(error: BaseException, arguments: list[str]) -> tuple[int, str
 def _ended(text: str) -> str:
     """A sentence with a full stop."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+@contextmanager
+def said_by_options(table: "TableOptions | None" = None) -> Iterator[None]:
+    """Advise options where Python's interface advises parameters; `table` if one is fitted to."""
+    try:
+        yield
+    except NotNumbersError as error:
+        raise InputError(_not_numbers(error, table)) from error
+    except (MissingValueError, UnknownCategoryError) as error:
+        remedy = "use --missing-as-null to leave such predictions out"
+        if table is not None:
+            remedy = "fill it in, or leave out such rows with --drop-missing"
+        raise error.advising(remedy) from error
+    except ModelSizeError as error:
+        raise InputError(error.sentence("--size", " ")) from error
+
+
+def _not_numbers(error: NotNumbersError, table: "TableOptions | None") -> str:
+    """The sentence on a column without numbers; one that a model needs cannot be left out."""
+    mark = "give the decimal mark by --decimal" if error.decimal else ""
+    if table is None:
+        return error.sentence(mark, error.advice)
+    if error.name in (table.target, table.weight):
+        role = "The target" if error.name == table.target else "The weight"
+        return error.sentence(mark, error.advice, column=role)
+    name, advice, category = shlex.quote(error.name), error.advice, ""
+    if error.what in ("text", "categories") and not table.one_hot:
+        advice = "encode it with --one-hot"
+    elif error.what == "dates or times":
+        category = f"take it for categories with --category {name}"
+    return error.sentence(mark, advice, category, f"leave it out with --drop {name}")

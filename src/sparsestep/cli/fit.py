@@ -1,6 +1,7 @@
 """`sparsestep fit`: a table to a model."""
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,11 +9,12 @@ import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
 
+from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import Reading, are_moments, expanded, read
-from sparsestep.cli.options import Flag, Names, TableOptions, Talk, Whole
+from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
-from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning, ModelSizeError
+from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
 from sparsestep.estimators.choosing import (
     by_alpha,
     by_criterion,
@@ -35,21 +37,60 @@ FOLDS = 10
 ALPHAS = "101"
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Choice:
+    """How alpha is chosen."""
+
+    cv: Annotated[int | None, Whole] = None
+    "Choose alpha by cross-validation with so many random folds."
+
+    alpha: float | None = None
+    "Use this alpha, in the units of the residual sum of squares."
+
+    criterion: Criterion | None = None
+    "Choose alpha by an information criterion."
+
+    size: Annotated[int | None, Whole] = None
+    "Keep exactly so many variables: the best model of that size that is found by swaps."
+
+    rule: Rule | None = None
+    """With cross-validation: the smallest error; the sparsest model near it, by half the standard
+    error of the difference or by one of the error; or the average of all models."""
+
+    shrink: Annotated[bool, Flag] = False
+    """With cross-validation: shrink the coefficients of the variables kept, by ridge regression
+    whose penalty is cross-validated too. For prediction."""
+
+    def kind(self) -> Kind:
+        """The estimator that the options ask for, if they go together."""
+        ways = ("cv", "alpha", "criterion", "size")
+        given = [f"--{way}" for way in ways if vars(self)[way] is not None]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} exclude each other; give one of them.")
+        for option in ("rule", "shrink"):
+            if vars(self)[option] and given not in ([], ["--cv"]):
+                leave = f"leave out --{option} or {given[0]}"
+                raise InputError(f"--{option} is for cross-validation; {leave}.")
+        if self.alpha is not None:
+            one_alpha(self.alpha)
+            return "SparseStep"
+        if self.size is not None:
+            whole_number("--size", self.size, least=0)
+            return "SparseStep"
+        return "SparseStepCV" if self.criterion is None else "SparseStepIC"
+
+
 def fit(
     data: list[str],
     /,
     *,
     table: TableOptions = TableOptions(),  # noqa: B008
-    cv: Annotated[int | None, Whole] = None,
-    alpha: float | None = None,
-    criterion: Criterion | None = None,
-    size: Annotated[int | None, Whole] = None,
-    rule: Rule | None = None,
-    shrink: Annotated[bool, Flag] = False,
+    choice: Choice = Choice(),
     alphas: str = ALPHAS,
-    polish: Annotated[bool, Flag] = False,
-    always: Annotated[list[str] | None, Names] = None,
-    seed: Annotated[int, Whole] = 0,
+    polish: Polish = False,
+    always: Always = None,
+    seed: Seed = 0,
     model: Annotated[Path | None, Parameter(alias="-m")] = None,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
     talk: Talk = Talk(),  # noqa: B008
@@ -61,28 +102,8 @@ def fit(
     data
         A Parquet, CSV or Arrow file, a folder or pattern of such files, or several. Or files that
         the command moments wrote (.npz): each is then a fold of the cross-validation.
-    cv
-        Choose alpha by cross-validation with so many random folds.
-    alpha
-        Use this alpha, in the units of the residual sum of squares.
-    criterion
-        Choose alpha by an information criterion.
-    size
-        Keep exactly so many variables: the best model of that size that is found by swaps.
-    rule
-        With cross-validation: the smallest error; the sparsest model near it, by half the standard
-        error of the difference or by one of the error; or the average of all models.
-    shrink
-        With cross-validation: shrink the coefficients of the variables kept, by ridge regression
-        whose penalty is cross-validated too. For prediction.
     alphas
         How many alphas to try, or which, as 1,10,100.
-    polish
-        Add, drop and swap variables after the fit while the exact objective falls.
-    always
-        Columns that every model keeps, without a penalty, as a,b,c.
-    seed
-        Seed of the random folds.
     model
         Write the model here (.json).
     report
@@ -90,82 +111,80 @@ def fit(
     """
     screen = Screen(talk)
     data = expanded(data)
-    check_outputs([(model, "model", [".json"]), (report, "report", [".html", ".htm"])], data)
-    kind = _kind(cv, alpha, criterion, size, rule, shrink=shrink)
-    wanted = alphas_given(alphas)
-    folds = _folds(data, cv) if kind == "SparseStepCV" else None
-    if alpha is not None:
-        one_alpha(alpha)
-    if size is not None:
-        whole_number("--size", size, least=0)
+    check_outputs([("model", model), ("report", report)], data)
+    kind, wanted = choice.kind(), alphas_given(alphas)
+    folds = _folds(data, choice.cv) if kind == "SparseStepCV" else None
     reading = read(data, table, screen, folds, seed)
     settings = settings_of(polish, reading.always(always))
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
         warnings.catch_warnings(),
         reading.naming_target(),
+        said_by_options(table),
     ):
         # They are among the notes.
         warnings.simplefilter("ignore", LostDigitsWarning)
         warnings.simplefilter("ignore", ManyVariablesWarning)
-        fitted: Fitted
-        own: dict[str, Any]
-        if alpha is not None:
-            fitted = by_alpha(reading.whole, one_alpha(alpha), settings)
-            own = {"alpha": alpha, "n_nonzero": None}
-        elif size is not None:
-            fitted = _of_size(reading, size, settings)
-            own = {"alpha": 1.0, "n_nonzero": size}
-        elif criterion is not None:
-            fitted = by_criterion(reading.whole, wanted, criterion, settings)
-            own = {"criterion": criterion, "alphas": wanted}
-        else:
-            splitter = GIVEN_FOLDS if are_moments(data) else None
-            how = rule or "min", "cv" if shrink else None
-            parts = TrainAndTest.of_folds(reading.parts, splitter)
-            fitted = by_validation(parts, wanted, *how, settings)
-            own = {"alphas": wanted, "cv": len(reading.parts), "rule": how[0], "shrink": how[1]}
-            own |= {"n_jobs": None, "verbose": 0}
+        splitter = GIVEN_FOLDS if are_moments(data) else None
+        fitted, parameters = _fitted(choice, reading, wanted, settings, splitter)
         path = None
         if kind == "SparseStep" and (model or report):
             path = fit_path(reading.whole, wanted, settings)
     document = fitted_document(
         fitted,
         kind,
-        {**own, **_parameters(settings)},
+        parameters,
         reading.parts[0].feature_names,
         target=reading.target,
         source=reading.source,
         weight=reading.weight,
         rows_dropped=reading.rows_dropped,
         dropped_by=reading.rows_missing,
-        seed=seed if kind == "SparseStepCV" and not are_moments(data) else None,
+        seed=None if folds is None else seed,
         model_path=path,
     )
-    _write(document, model, report)
+    if report is not None:
+        from sparsestep.report import write_report
+
+        write_report(document, report)
+    if model is not None:
+        write_document(document, model)
     _print(screen, document, reading.notes, model, report)
 
 
-def _kind(
-    cv: int | None,
-    alpha: float | None,
-    criterion: str | None,
-    size: int | None,
-    rule: str | None,
-    *,
-    shrink: bool,
-) -> Kind:
-    """The estimator that the options ask for."""
-    choices = {"--cv": cv, "--alpha": alpha, "--criterion": criterion, "--size": size}
-    given = [name for name, value in choices.items() if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} exclude each other; give one of them.")
-    for option, used in (("--rule", rule is not None), ("--shrink", shrink)):
-        if used and given not in ([], ["--cv"]):
-            raise InputError(f"{option} is for cross-validation; leave out {option} or {given[0]}.")
-    if given in (["--alpha"], ["--size"]):
-        return "SparseStep"
-    return "SparseStepIC" if given == ["--criterion"] else "SparseStepCV"
+def _fitted(
+    choice: Choice,
+    reading: Reading,
+    alphas: int | NDArray[np.float64],
+    settings: Settings,
+    splitter: str | None,
+) -> tuple[Fitted, dict[str, Any]]:
+    """The model of the choice, and all parameters of its estimator."""
+    own: dict[str, Any]
+    if choice.alpha is not None:
+        fitted = by_alpha(reading.whole, one_alpha(choice.alpha), settings)
+        own = {"alpha": choice.alpha, "n_nonzero": None}
+    elif choice.size is not None:
+        fitted = by_size(reading.whole, choice.size, settings)
+        own = {"alpha": 1.0, "n_nonzero": choice.size}
+    elif choice.criterion is not None:
+        fitted = by_criterion(reading.whole, alphas, choice.criterion, settings)
+        own = {"criterion": choice.criterion, "alphas": alphas}
+    else:
+        parts = TrainAndTest.of_folds(reading.parts, splitter)
+        how = choice.rule or "min", "cv" if choice.shrink else None
+        fitted = by_validation(parts, alphas, *how, settings)
+        own = {"alphas": alphas, "cv": len(reading.parts), "rule": how[0], "shrink": how[1]}
+        own |= {"n_jobs": None, "verbose": 0}
+    return fitted, {
+        **own,
+        "fit_intercept": settings.fit_intercept,
+        "standardize": settings.standardize,
+        "penalty_factor": settings.penalty_factor,
+        **vars(settings.schedule),
+        "polish": settings.polish,
+        "solver": settings.solver,
+    }
 
 
 def _folds(data: list[str], cv: int | None) -> int | None:
@@ -202,36 +221,6 @@ def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Set
     return Settings(penalty_factor=penalty_factor, polish="swap" if polish else None)
 
 
-def _parameters(settings: Settings) -> dict[str, Any]:
-    """The settings as parameters of an estimator."""
-    return {
-        "fit_intercept": settings.fit_intercept,
-        "standardize": settings.standardize,
-        "penalty_factor": settings.penalty_factor,
-        **vars(settings.schedule),
-        "polish": settings.polish,
-        "solver": settings.solver,
-    }
-
-
-def _of_size(reading: Reading, size: int, settings: Settings) -> Fitted:
-    """The model of so many variables; messages name the option."""
-    try:
-        return by_size(reading.whole, size, settings)
-    except ModelSizeError as error:
-        raise InputError(error.sentence("--size", " ")) from error
-
-
-def _write(document: Document, model: Path | None, report: Path | None) -> None:
-    """Write what was asked for."""
-    if report is not None:
-        from sparsestep.report import write_report
-
-        write_report(document, report)
-    if model is not None:
-        write_document(document, model)
-
-
 def _print(
     screen: Screen,
     document: Document,
@@ -251,11 +240,8 @@ def _print(
         screen.say()
         screen.say(summary.condition, style="dim")
     notes = [*summary.notes, *on_table]
-    for text in notes:
-        screen.warn(text)
-    for what, path in (("Model", model), ("Report", report)):
-        if path is not None:
-            screen.say(f"{what}: {path}")
+    screen.warn(*notes)
+    screen.wrote(model=model, report=report)
     names = question["features"]
     cv, criterion, index = target["cv"], target["criterion"], target["index"]
     inclusion, averaged = target["inclusion"], question["choice"]["rule"] == "average"
@@ -269,12 +255,7 @@ def _print(
                 {"variable": names[j], "coefficient": b, "std_error": se, "low": low, "high": high}
                 | ({} if inclusion is None else {"inclusion": inclusion[j]})
                 for j, b, se, low, high in zip(
-                    target["kept"],
-                    target["coef"],
-                    target["standard_error"],
-                    target["low"],
-                    target["high"],
-                    strict=True,
+                    *map(target.get, ("kept", "coef", "standard_error", "low", "high")), strict=True
                 )
             ],
             "level": target["level"],

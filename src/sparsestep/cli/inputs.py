@@ -1,23 +1,22 @@
-"""From the arguments of a command to the moments of the table they name, or to those in files."""
+"""From the arguments of a command to moments: of a table, or from moments files."""
 
-import glob
 import os
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.screen import PATIENCE, Screen
 from sparsestep.errors import (
     DroppedRowsWarning,
     InputError,
-    MissingValueError,
-    NotNumbersError,
     OutOfRangeError,
     RowNamesWarning,
 )
@@ -25,19 +24,18 @@ from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
-from sparsestep.sources.checks import choose, require_columns
-from sparsestep.sources.files import require_distinct
+from sparsestep.sources.files import matching, require_distinct
 from sparsestep.sources.one_hot import indicators
+from sparsestep.sources.request import choose, require_columns
 from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.words import made_up_names
 
 __all__ = [
     "Reading",
+    "TablesSeen",
     "are_moments",
     "expanded",
-    "not_numbers",
     "read",
-    "require_different",
     "split_names",
     "tell_decimal_comma",
 ]
@@ -59,24 +57,36 @@ def expanded(data: Sequence[str]) -> list[str]:
 
     No file may be there twice.
     """
-    found: list[str] = []
-    for path in data:
-        pattern = are_moments([path]) and glob.has_magic(path) and not os.path.exists(path)
-        matches = sorted(glob.glob(path, recursive=True)) if pattern else [path]
-        if not matches:
-            raise InputError(f"No file matches {path}.")
-        found += matches
+    matches = [matching(path) if are_moments([path]) else [path] for path in data]
+    found = list(chain.from_iterable(matches))
     require_distinct(found)
     return found
 
 
-def require_different(moments: Moments, path: str, seen: dict[tuple[object, ...], str]) -> None:
-    """Refuse moments whose sums are those of a file seen before: rows would count twice."""
-    sums = (moments.mean_x, moments.mean_y, moments.diag, moments.xty, moments.yty)
-    key = (moments.n_samples, *(np.asarray(part).tobytes() for part in sums))
-    other = seen.setdefault(key, path)
-    if other != path and moments.n_samples > 1:
-        raise InputError(f"{other} and {path} hold the same sums of the same rows; give one.")
+class TablesSeen:
+    """Sums of each table, or of each run of folds: equal sums mean that rows are there twice."""
+
+    def __init__(self) -> None:
+        self._tables: dict[object, tuple[str, NDArray[np.float64]]] = {}
+
+    def add(self, path: str, part: Moments) -> None:
+        """Add n, w, and the weighted sums of x^2, x y and y^2; all folds of a run are one table."""
+        key = tuple(run.id for run in part.runs) or path
+        w, x, y = part.weight_sum, part.mean_x, np.atleast_1d(part.mean_y)
+        with np.errstate(over="ignore"):
+            xy = part.xty.reshape(len(x), len(y)) + w * np.outer(x, y)
+            squares = [[part.n_samples, w], part.diag + w * x**2, xy.ravel(), part.yty + w * y**2]
+        first, total = self._tables.get(key, (path, np.zeros(1)))
+        self._tables[key] = first, total + np.concatenate(squares)
+
+    def require_different(self) -> None:
+        """Raise if two tables have the same sums."""
+        for (one, sums), (other, others) in combinations(self._tables.values(), 2):
+            alike = len(sums) == len(others) and 1 < sums[0] == others[0]
+            if alike and np.allclose(sums, others, rtol=1e-9, atol=0.0):
+                raise InputError(
+                    f"{one} and {other} hold the same sums of the same rows; give one."
+                )
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,7 @@ class Reading:
 
     @contextmanager
     def naming_target(self) -> Iterator[None]:
-        """Call the target by its name in what is said of sums that are out of range."""
+        """Name the target in errors on sums that are out of range."""
         try:
             yield
         except OutOfRangeError as error:
@@ -127,7 +137,7 @@ class Reading:
         return list(moments.feature_names or made_up_names(moments.n_features))
 
     def always(self, given: Sequence[str] | None) -> NDArray[np.float64] | None:
-        """Penalty factors that keep some columns in every model, those of their categories too."""
+        """Penalty factors: 0 for columns to keep in every model and their indicators, else 1."""
         if not given:
             return None
         encoded = {name: indicators(name, known) for name, known in self.categories.items()}
@@ -141,7 +151,7 @@ class Reading:
 def read(
     data: Sequence[str], options: TableOptions, screen: Screen, folds: int | None, seed: int
 ) -> Reading:
-    """The moments of a table, or those in moments files."""
+    """The moments of a table, or of moments files."""
     if are_moments(data):
         return _loaded(data, options)
     if options.target is None:
@@ -152,8 +162,8 @@ def read(
     require_columns(codes, features, "the list of features")
     if options.missing_category and not (options.one_hot or codes):
         raise InputError("--missing-category is for categories; give --one-hot or --category.")
-    try:
-        categories: dict[str, list[str]] = {}
+    categories: dict[str, list[str]] = {}
+    with said_by_options(options):
         if options.one_hot or codes:
             with screen.waiting("Finding the categories"):
                 categories = read_categories(
@@ -177,11 +187,6 @@ def read(
                 categories=categories,
                 csv=options.csv,
             )
-    except NotNumbersError as error:
-        raise not_numbers(error, options) from error
-    except MissingValueError as error:
-        remedy = "fill it in, or leave out such rows with --drop-missing"
-        raise error.advising(remedy) from error
     dropped = next(
         (each.message for each in caught if isinstance(each.message, DroppedRowsWarning)), None
     )
@@ -198,7 +203,7 @@ def read(
 
 
 def _many(categories: dict[str, list[str]]) -> list[str]:
-    """Which columns have become many, and what to do."""
+    """Notes on columns that have become many."""
     return [
         f"Column {name!r} has become {count} columns of zeros and ones; put its categories into "
         f"groups, or leave it out with --drop {shlex.quote(name)}."
@@ -208,7 +213,7 @@ def _many(categories: dict[str, list[str]]) -> list[str]:
 
 
 def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> list[str]:
-    """What to do if most rows were left out."""
+    """Advice if most rows were left out."""
     if dropped is None or 2 * dropped.n_dropped <= dropped.n_rows:
         return []
     advice = "Leave columns of many missing values out with --drop"
@@ -228,15 +233,16 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     parts = [Moments.load(path) for path in data]
     require_all_folds([part.runs for part in parts])
     target = options.target
-    seen: dict[tuple[object, ...], str] = {}
+    seen = TablesSeen()
     for path, part in zip(data, parts, strict=True):
-        require_different(part, path, seen)
+        seen.add(path, part)
         known = ", ".join(part.target_names or ())
         if known and target not in (None, known):
             raise InputError(f"The target of the moments in {path} is {known!r}, not {target!r}.")
         if target in (part.feature_names or ()):
             raise InputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
+    seen.require_different()
     categories = {name: list(known) for part in parts for name, known in part.categories.items()}
     return Reading(parts, target or "y", _named(data), None, categories)
 
@@ -281,22 +287,6 @@ def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:
     for text in given:
         found += [text] if text in names else [name for name in text.split(",") if name]
     return found
-
-
-def not_numbers(error: NotNumbersError, options: TableOptions | None = None) -> InputError:
-    """The error in terms of options; without them the column cannot be left out."""
-    mark = "give the decimal mark by --decimal" if error.decimal else ""
-    if options is None:
-        return InputError(error.sentence(mark, error.advice))
-    if error.name in (options.target, options.weight):
-        role = "The target" if error.name == options.target else "The weight"
-        return InputError(error.sentence(mark, error.advice, column=role))
-    name, advice, category = shlex.quote(error.name), error.advice, ""
-    if error.what in ("text", "categories") and not options.one_hot:
-        advice = "encode it with --one-hot"
-    elif error.what == "dates or times":
-        category = f"take it for categories with --category {name}"
-    return InputError(error.sentence(mark, advice, category, f"leave it out with --drop {name}"))
 
 
 def _named(data: Sequence[str]) -> str:

@@ -4,10 +4,8 @@ import glob
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from sparsestep.cli.inputs import are_moments, read
-from sparsestep.cli.options import TableOptions, Talk, Whole
+from sparsestep.cli.options import Data, Output, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
@@ -17,29 +15,25 @@ __all__ = ["moments"]
 
 
 def moments(
-    data: list[str],
+    data: Data,
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
+    output: Annotated[Path, Output],
     table: TableOptions = TableOptions(),  # noqa: B008
     folds: Annotated[int | None, Whole] = None,
-    seed: Annotated[int, Whole] = 0,
+    seed: Seed = 0,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
     """Reduce a table to its moments, which any fit can start from.
 
     Parameters
     ----------
-    data
-        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several.
     output
         Write the moments here (.npz). With --folds there is a file for each fold, in whose names
         -fold-0, -fold-1 and so on stands before the ending.
     folds
         Write so many files, each of a random part of the rows. Folds of an earlier run that would
         stay beside them are refused.
-    seed
-        Seed of the random folds.
     """
     screen = Screen(talk)
     if are_moments(data):
@@ -49,15 +43,14 @@ def moments(
     width = len(str((folds or 1) - 1))
     numbers = [f"{fold:0{width}}" for fold in range(folds or 0)]
     files = [_fold_file(output, number) for number in numbers] or [output]
-    check_outputs([(file, "moments", [".npz"]) for file in files], data)
+    check_outputs([("moments", file) for file in files], data)
     if folds is not None:
         _require_no_older_folds(output, files)
     reading = read(data, table, screen, folds, seed)
     for part, file in zip(reading.parts, files, strict=True):
         part.save(file)
     rows = sum(part.n_samples for part in reading.parts)
-    for note in reading.all_notes:
-        screen.warn(note)
+    screen.warn(*reading.all_notes)
     screen.say(
         f"{rows} rows, {reading.parts[0].n_features} columns and the target {reading.target}"
     )

@@ -2,13 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
 
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.request import CsvFormat
 
-__all__ = ["CsvOptions", "Flag", "Names", "TableOptions", "Talk", "Whole"]
+__all__ = [
+    "Always",
+    "CsvOptions",
+    "Data",
+    "Flag",
+    "ModelFile",
+    "Names",
+    "Output",
+    "Polish",
+    "Seed",
+    "TableOptions",
+    "Talk",
+    "Whole",
+]
 
 
 def _whole(kind: Any, tokens: Sequence[Token]) -> int:
@@ -21,11 +35,29 @@ def _whole(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"it must be a whole number, not {text!r}.") from None
 
 
-# Options that are there or not, without a --no- form.
+# An option without a value and without a --no- form.
 Flag = Parameter(negative="", show_default=False)
 Names = Parameter(negative="")
 Whole = Parameter(converter=_whole)
+Output = Parameter(alias="-o")
 CsvOptions = Annotated[CsvFormat, Parameter(name="*")]
+
+Data = Annotated[
+    list[str],
+    Parameter(help="A Parquet, CSV or Arrow file, a folder or pattern of such files, or several."),
+]
+ModelFile = Annotated[Path, Parameter(help="A model that the command fit wrote (.json).")]
+Polish = Annotated[
+    bool,
+    Flag,
+    Parameter(help="Add, drop and swap variables after each fit while the exact objective falls."),
+]
+Always = Annotated[
+    list[str] | None,
+    Names,
+    Parameter(help="Columns that every model keeps, without a penalty, as a,b,c."),
+]
+Seed = Annotated[int, Whole, Parameter(help="Seed of the random folds.")]
 
 
 @Parameter(name="*")

@@ -12,21 +12,27 @@ from typing import Any
 from sparsestep.errors import InputError
 from sparsestep.whole_file import whole_file
 
-__all__ = ["TABLES", "check_outputs", "write_batches"]
+__all__ = ["check_outputs", "write_batches"]
 
-# Endings of tables.
-TABLES = [".parquet", ".csv", ".arrow"]
+_TABLE = (".parquet", ".csv", ".arrow")
+# The kinds of results, and the endings of their files.
+ENDINGS = {
+    "model": (".json",),
+    "report": (".html", ".htm"),
+    "moments": (".npz",),
+    "picture": (".svg", ".png", ".pdf"),
+    "path": _TABLE,
+    "predictions": _TABLE,
+}
 
 
-def check_outputs(
-    outputs: Iterable[tuple[Path | None, str, Sequence[str]]], inputs: Sequence[str] = ()
-) -> None:
-    """Raise unless all results can be written: paths, what they are, and their possible endings."""
+def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Sequence[str] = ()) -> None:
+    """Raise unless all results can be written: their kinds and, if asked for, their files."""
     seen: list[str] = []
-    for path, what, endings in outputs:
+    for what, path in outputs:
         if path is None:
             continue
-        _check(path, what, endings)
+        _check(path, what)
         if path.exists():
             for other in _files(inputs):
                 if path.samefile(other):
@@ -40,36 +46,33 @@ def check_outputs(
 
 
 def _files(inputs: Sequence[str]) -> Iterable[str]:
-    """The files that are there behind paths, globs and folders."""
+    """The existing files behind paths, globs and folders."""
     for path in inputs:
         if os.path.isfile(path):
             yield path
         else:
             from sparsestep.sources.files import local_files
 
-            # That a file is missing is said by who reads it.
+            # The reader reports a missing file.
             with suppress(OSError, ValueError):
                 yield from local_files([path])
 
 
-def _check(path: Path, what: str, endings: Sequence[str]) -> None:
+def _check(path: Path, what: str) -> None:
     """Raise unless a file of this name can be written."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file for the {what}.")
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no ordinary file; give another name for the {what}.")
-    if path.suffix.lower() not in endings:
-        raise InputError(f"{path} is no name for the {what}: it must end in {_either(endings)}.")
+    *others, last = ENDINGS[what]
+    if path.suffix.lower() not in (*others, last):
+        either = f"{', '.join(others)} or {last}" if others else last
+        raise InputError(f"{path} is no name for the {what}: it must end in {either}.")
     folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise InputError(f"The folder {folder} for the {what} does not exist; make it.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"The folder {folder} for the {what} cannot be written to.")
-
-
-def _either(endings: Sequence[str]) -> str:
-    """A list in words."""
-    return " or ".join([", ".join(endings[:-1]), endings[-1]] if len(endings) > 1 else endings)
 
 
 def write_batches(path: Path, batches: Iterable[Any]) -> int:
@@ -92,7 +95,7 @@ def write_batches(path: Path, batches: Iterable[Any]) -> int:
 
 
 def _writer(file: Any, schema: Any, ending: str) -> Any:
-    """What writes batches in the format of the ending."""
+    """A writer of batches in the format of the ending."""
     from pyarrow import csv, ipc, parquet
 
     if ending == ".parquet":

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
-from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
 from sparsestep.cli.inputs import expanded, read
-from sparsestep.cli.options import Flag, Names, TableOptions, Talk
-from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
+from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
+from sparsestep.cli.outputs import check_outputs, write_batches
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
 from sparsestep.estimators.path import Path as ModelPath
@@ -25,8 +24,7 @@ __all__ = ["path"]
 
 Array = NDArray[np.float64]
 
-PICTURES = [".svg", ".png", ".pdf"]
-# Of so many variables that enter at once the names are printed.
+# If more variables than these enter at once, only their number is printed.
 MOST_NAMES = 4
 
 
@@ -36,11 +34,11 @@ def path(
     *,
     table: TableOptions = TableOptions(),  # noqa: B008
     alphas: str = ALPHAS,
-    polish: Annotated[bool, Flag] = False,
-    always: Annotated[list[str] | None, Names] = None,
+    polish: Polish = False,
+    always: Always = None,
     plot: Path | None = None,
     standardized: Annotated[bool, Flag] = False,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    output: Annotated[Path | None, Output] = None,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
     """The models of all alphas: what enters as the penalty falls.
@@ -52,10 +50,6 @@ def path(
         the command moments wrote (.npz).
     alphas
         How many alphas, or which, as 1,10,100, or sizes: one model of every number of variables.
-    polish
-        Add, drop and swap variables after each fit while the exact objective falls.
-    always
-        Columns that every model keeps, without a penalty, as a,b,c.
     plot
         Draw the path here (.svg, .png or .pdf).
     standardized
@@ -67,7 +61,7 @@ def path(
     data = expanded(data)
     if standardized and plot is None:
         raise InputError("--standardized is for the picture; give --plot too.")
-    check_outputs([(plot, "picture", PICTURES), (output, "path", TABLES)], data)
+    check_outputs([("picture", plot), ("path", output)], data)
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
@@ -83,11 +77,8 @@ def path(
         _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
     notes = [*_lost_digits(moments, found), *reading.all_notes]
-    for note in notes:
-        screen.warn(note)
-    for what, file in (("Picture", plot), ("Path", output)):
-        if file is not None:
-            screen.say(f"{what}: {file}")
+    screen.warn(*notes)
+    screen.wrote(picture=plot, path=output)
     screen.json(
         {
             "target": reading.target,
@@ -137,7 +128,7 @@ def _print(
 
 
 def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
-    """What to know of the digits of the fullest model: files give no rows to refine it by."""
+    """A note on lost digits of the largest model: without rows it cannot be refined."""
     fullest = found.coefs[:, np.argmax(found.n_nonzero)]
     known = collinearity(moments, fullest, fit_intercept=True)
     lost = known.lost(known.error, "leave some of them out.")
@@ -158,7 +149,7 @@ def _write(
     r2: Array,
     output: Path,
 ) -> None:
-    """Write a row for each alpha: what the model is, then its coefficients."""
+    """Write a row for each alpha: the facts of the model, then its coefficients."""
     import pyarrow as pa
 
     columns = {

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
-from sparsestep.cli.inputs import not_numbers, split_names, tell_decimal_comma
-from sparsestep.cli.options import CsvOptions, Flag, Names, Talk
-from sparsestep.cli.outputs import TABLES, check_outputs, write_batches
+from sparsestep.cli.errors import said_by_options
+from sparsestep.cli.inputs import split_names, tell_decimal_comma
+from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output, Talk
+from sparsestep.cli.outputs import check_outputs, write_batches
 from sparsestep.cli.screen import PATIENCE, Screen
-from sparsestep.errors import MissingValueError, NotNumbersError, UnknownCategoryError
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.request import CsvFormat
 from sparsestep.sources.rows import open_rows
 from sparsestep.sources.summing import rows_read
 
@@ -21,11 +19,11 @@ __all__ = ["predict"]
 
 
 def predict(
-    model: Path,
-    data: list[str],
+    model: ModelFile,
+    data: Data,
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
+    output: Annotated[Path, Output],
     keep: Annotated[list[str] | None, Names] = None,
     missing_as_null: Annotated[bool, Flag] = False,
     csv: CsvOptions = CsvFormat(),  # noqa: B008
@@ -35,10 +33,6 @@ def predict(
 
     Parameters
     ----------
-    model
-        A model that the command fit wrote (.json).
-    data
-        A Parquet, CSV or Arrow file, a folder or pattern of such files, or several.
     output
         Write the predictions here (.parquet, .csv or .arrow).
     keep
@@ -48,22 +42,16 @@ def predict(
         prediction, instead of being refused.
     """
     screen = Screen(talk)
-    check_outputs([(output, "predictions", TABLES)], [str(model), *data])
+    check_outputs([("predictions", output)], [str(model), *data])
     document = read_document(model)
     rows = open_rows(data[0] if len(data) == 1 else data, csv)
     tell_decimal_comma(rows, csv, screen)
     carried = split_names(keep or [], rows.names)
-    try:
-        batches = Predictions(rows, document, carried, missing_as_null)
-    except NotNumbersError as error:
-        raise not_numbers(error) from error
     show = PATIENCE if screen.shows_progress else False
-    with rows_read(show, rows.count) as advance:
-        try:
+    with said_by_options():
+        batches = Predictions(rows, document, carried, missing_as_null)
+        with rows_read(show, rows.count) as advance:
             count = write_batches(output, _counted(batches, advance))
-        except (MissingValueError, UnknownCategoryError) as error:
-            remedy = "use --missing-as-null to leave such predictions out"
-            raise error.advising(remedy) from error
     far, missing = batches.far, batches.missing
     if far.rows:
         screen.warn(far.text())

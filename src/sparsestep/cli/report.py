@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from sparsestep.cli.options import Talk
+from sparsestep.cli.options import ModelFile, Output, Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.model.file import read_document
@@ -15,25 +13,23 @@ __all__ = ["report"]
 
 
 def report(
-    model: Path,
+    model: ModelFile,
     /,
     *,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    output: Annotated[Path | None, Output] = None,
     talk: Talk = Talk(),  # noqa: B008
 ) -> None:
     """The report on a model, as one HTML file.
 
     Parameters
     ----------
-    model
-        A model that the command fit wrote (.json).
     output
         Write the report here (.html); beside the model, with its name, if not given.
     """
     screen = Screen(talk)
     file = model.with_suffix(".html") if output is None else output
     document = read_document(model)
-    check_outputs([(file, "report", [".html", ".htm"])], [str(model)])
+    check_outputs([("report", file)], [str(model)])
     write_report(document, file)
-    screen.say(f"Report: {file}")
+    screen.wrote(report=file)
     screen.json({"report": str(file)})

@@ -1,10 +1,11 @@
-"""What is printed: tables for people, JSON for programs, progress while something takes long."""
+"""Output on the screen: tables for people, JSON for programs, progress of long work."""
 
 import json
 import sys
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
@@ -16,7 +17,7 @@ from sparsestep.words import printable
 
 __all__ = ["PATIENCE", "Screen"]
 
-# Seconds after which it is worth saying what is going on.
+# Seconds after which progress is shown.
 PATIENCE = 2.0
 
 
@@ -46,11 +47,18 @@ class Screen:
         if not self._silent:
             self._console.print(Text(printable(text)), style=style, soft_wrap=True)
 
-    def warn(self, text: str) -> None:
-        """Print what should not be overlooked, on standard error."""
+    def warn(self, *notes: str) -> None:
+        """Print notes on standard error."""
         if not self._silent:
             console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-            console.print(Text(printable(f"Note: {text}")), style="yellow", soft_wrap=True)
+            for text in notes:
+                console.print(Text(printable(f"Note: {text}")), style="yellow", soft_wrap=True)
+
+    def wrote(self, **files: Path | None) -> None:
+        """Print what was written and where."""
+        for what, file in files.items():
+            if file is not None:
+                self.say(f"{what.capitalize()}: {file}")
 
     def table(
         self,
@@ -76,7 +84,7 @@ class Screen:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Say what is being done, while it is done, once it has taken a while."""
+        """Show a status line while something takes longer than `PATIENCE`."""
         if not self.shows_progress:
             yield
             return

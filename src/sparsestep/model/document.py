@@ -1,4 +1,4 @@
-"""What a model file holds: the schema as msgspec structs, whose comments say what fields mean.
+"""The schema of a model file as msgspec structs; comments say what the fields mean.
 
 A document is plain JSON data: dictionaries, lists, texts, numbers, true, false and null. `parsed`
 gives it as structs, after msgspec has checked the type of every field, and the structs that lists
@@ -56,7 +56,7 @@ Columns = list[Count]  # ascending
 
 
 class _Part(Struct, forbid_unknown_fields=True):
-    """A part of a document. What `__post_init__` raises, msgspec extends by the place of it."""
+    """A part of a document. msgspec adds its place to the errors that `__post_init__` raises."""
 
 
 class Choice(_Part):
@@ -65,7 +65,7 @@ class Choice(_Part):
     by: Literal["cv", "criterion", "size", "alpha"]
     folds: Whole | None
     scheme: str | None  # of the splits, in words
-    splitter: str | None  # what made the splits, if not the order of the rows or the seed
+    splitter: str | None  # the object that made the splits; null for the order of rows or a seed
     rule: Rule | None
     criterion: Criterion | None
     size: Whole | None
@@ -86,11 +86,11 @@ class OneHot(_Part):
 
 
 class Question(_Part):
-    """What was asked of which table."""
+    """The table, its columns and the way to choose alpha."""
 
     source: str | None
-    target: list[str]  # one name for each target
-    features: list[str]  # m names; `made_up_names` where the data had none
+    target: Annotated[list[str], Meta(min_length=1)]  # one name for each target
+    features: Annotated[list[str], Meta(min_length=1)]  # m; `made_up_names` if the data had none
     named: bool  # whether the data had names
     weight: str | None
     one_hot: list[OneHot]
@@ -100,8 +100,6 @@ class Question(_Part):
     choice: Choice
 
     def __post_init__(self) -> None:
-        if not self.features or not self.target:
-            raise ValueError("it has no features, or no target")
         if not self.named and self.features != made_up_names(len(self.features)):
             raise ValueError("named is false, but features has names")
         for group in self.one_hot:
@@ -147,7 +145,7 @@ class Data(_Part):
 class PathTable(_Part):
     """The models of all alphas: lists of one entry for each alpha, largest alpha first."""
 
-    alphas: list[NotNegative]
+    alphas: Annotated[list[NotNegative], Meta(min_length=1)]
     kept: list[Columns]
     coefs: list[list[Number]]  # of the variables kept
     intercepts: list[Number]
@@ -157,8 +155,8 @@ class PathTable(_Part):
     by_size: bool  # whether the alphas are those of sizes
 
     def __post_init__(self) -> None:
-        if not self.alphas or any(a <= b for a, b in pairwise(self.alphas)):
-            raise ValueError("alphas do not fall, or there are none")
+        if any(a <= b for a, b in pairwise(self.alphas)):
+            raise ValueError("alphas do not fall")
         _lengths(self, "kept coefs intercepts n_nonzero rss", len(self.alphas))
         for i, (kept, coefs) in enumerate(zip(self.kept, self.coefs, strict=True)):
             _ascending(f"kept[{i}]", kept)
@@ -233,7 +231,7 @@ class Target(_Part):
 
 
 class NoteTable(_Part):
-    """What a reader of the model should know."""
+    """A note for the reader of the model."""
 
     kind: str  # one of those in `notes`
     facts: dict[str, Any]  # the fields of that kind
@@ -296,7 +294,7 @@ _SETTINGS: dict[str, type[_Settings]] = {
     "SparseStepCV": _SparseStepCV,
     "SparseStepIC": _SparseStepIC,
 }
-# What each estimator chooses by, beside its path.
+# The table, beside the path, by which each estimator chooses alpha.
 _CHOOSES_BY = {"SparseStep": None, "SparseStepCV": "cv", "SparseStepIC": "criterion"}
 _OfEstimator = TypeVar("_OfEstimator", bound=_Settings)
 
@@ -354,7 +352,7 @@ class Model(_Part, Generic[_OfEstimator]):
                 yield f"targets[{t}].path.kept[{i}]", kept
 
     def _check_choice(self, where: str, target: Target) -> None:
-        """Raise unless a target has what the choice of its estimator leaves."""
+        """Raise unless a target has the tables of its estimator, and no others."""
         by = _CHOOSES_BY[self.estimator]
         for name in ("cv", "criterion"):
             if (getattr(target, name) is not None) != (name == by):

@@ -8,13 +8,14 @@ three estimators and holds numbers and texts.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
@@ -32,6 +33,7 @@ from sparsestep.model.document import (
     Kind,
     Model,
     ModelFileError,
+    Pair,
     PathTable,
     Target,
     check,
@@ -59,7 +61,17 @@ __all__ = [
 Array = NDArray[np.float64]
 OneHot = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
+Record = TypeVar("Record")
+
 LEVEL = 0.95
+# Fields of a fingerprint that have another name in the file.
+DATA_NAMES = {
+    "rows": "n_samples",
+    "mean": "mean_x",
+    "deviation": "deviation_x",
+    "target_mean": "mean_y",
+    "target_deviation": "deviation_y",
+}
 
 
 # -- writing ---------------------------------------------------------------------------------
@@ -217,7 +229,15 @@ def fitted_document(
                 "seed": seed,
                 "choice": _choice(kind, settings, table),
             },
-            "data": _data(fingerprint),
+            "data": _table(
+                Data,
+                fingerprint,
+                collinear=[
+                    dict(zip(Pair.__struct_fields__, pair, strict=True))
+                    for pair in fingerprint.collinear
+                ],
+                **{name: _or_null(getattr(fingerprint, own)) for name, own in DATA_NAMES.items()},
+            ),
             "flat": flat,
             "n_iter": fitted.n_iter,
             "targets": [
@@ -270,7 +290,7 @@ def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Docume
 
 
 def _table(kind: type[Struct], record: Any, **other: Any) -> Document:
-    """The fields of a part of a document: `other`, or what a record calls the same."""
+    """The fields of a part of a document: from `other`, or from the record's field of that name."""
     return {
         name: other[name] if name in other else _or_null(getattr(record, name))
         for name in kind.__struct_fields__
@@ -284,22 +304,6 @@ def _or_null(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_or_null(item) for item in value]
     return None if isinstance(value, float) and np.isnan(value) else value
-
-
-def _data(fingerprint: Fingerprint) -> Document:
-    """The fingerprint as JSON data."""
-    return _table(
-        Data,
-        fingerprint,
-        rows=fingerprint.n_samples,
-        mean=fingerprint.mean_x.tolist(),
-        deviation=fingerprint.deviation_x.tolist(),
-        target_mean=fingerprint.mean_y.tolist(),
-        target_deviation=fingerprint.deviation_y.tolist(),
-        collinear=[
-            {"first": i, "second": j, "correlation": r} for i, j, r in fingerprint.collinear
-        ],
-    )
 
 
 def _target(
@@ -345,7 +349,7 @@ def _path_table(path: Path) -> Document:
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
-    """What a model file holds, every field of it checked; nothing in it is executed.
+    """The content of a model file, every field checked; nothing in it is executed.
 
     Parameters
     ----------
@@ -379,7 +383,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 
 
 def _no_constant(text: str) -> Any:
-    """Refuse what Python reads as a number though JSON has no such thing."""
+    """Refuse NaN and infinities, which Python reads as numbers and JSON does not have."""
     raise ValueError(f"it holds {text}, which is no JSON")
 
 
@@ -442,10 +446,12 @@ def estimator_of(document: Document) -> "SparseStep | SparseStepCV | SparseStepI
 def fitted_of(document: Document) -> Fitted:
     """The models of a document, in plain numbers."""
     model = parsed(document)
+    data = {own: getattr(model.data, name) for name, own in DATA_NAMES.items()}
+    data |= {"collinear": tuple(astuple(pair) for pair in model.data.collinear)}
     return Fitted(
         tuple(_target_model(model, target) for target in model.targets),
         tuple(model.question.target),
-        _fingerprint(model.data),
+        _record(Fingerprint, model.data, **data),
         model.n_iter,
         model.settings.fit_intercept,
         tuple(table.note for table in model.notes),
@@ -455,91 +461,50 @@ def fitted_of(document: Document) -> Fitted:
 
 def _target_model(model: Model[Any], target: Target) -> TargetModel:
     """The model of one target."""
-    m, path = len(model.question.features), None
+    question, path, cv = model.question, None, None
+    m = len(question.features)
     # A path that was saved beside a model of one alpha is the document's, not the model's.
     if target.path is not None and model.estimator != "SparseStep":
-        path = _path(target.path, model)
-    return TargetModel(
+        models = zip(target.path.kept, target.path.coefs, strict=True)
+        path = _record(
+            Path,
+            target.path,
+            coefs=np.array([_spread(kept, coefs, m) for kept, coefs in models]).T,
+            n_nonzero=np.array(target.path.n_nonzero, dtype=np.intp),
+            n_samples=model.data.weight_sum,
+            feature_names=tuple(question.features) if question.named else None,
+        )
+    if target.cv is not None:
+        paired_se = target.cv.paired_se or [None] * len(target.cv.se)
+        scheme, splitter = str(question.choice.scheme), question.choice.splitter
+        cv = _record(CVResult, target.cv, paired_se=paired_se, scheme=scheme, splitter=splitter)
+    return _record(
+        TargetModel,
+        target,
         coef=_spread(target.kept, target.coef, m),
-        intercept=target.intercept,
-        alpha=target.alpha,
-        how=target.how,
-        facts=target.facts,
         standard_error=_spread(target.kept, target.standard_error, m, fill=np.nan),
-        free=target.free,
-        r2=_or_nan(target.r2),
         path=path,
         index=None if path is None else target.index,
-        cv=None if target.cv is None else _cv_result(target.cv, model.question.choice),
-        criterion=None if target.criterion is None else _numbers(target.criterion.values),
-        inclusion=None if target.inclusion is None else _numbers(target.inclusion),
+        cv=cv,
+        criterion=None if target.criterion is None else target.criterion.values,
     )
 
 
-def _cv_result(cv: CVTable, choice: Choice) -> CVResult:
-    """Cross-validation errors back from JSON data."""
-    return CVResult(
-        mse=_numbers(cv.mse),
-        mean=_numbers(cv.mean),
-        se=_numbers(cv.se),
-        paired_se=_numbers(cv.paired_se or [None] * len(cv.se)),
-        alpha_min=cv.alpha_min,
-        alpha_paired=_or_nan(cv.alpha_paired),
-        alpha_1se=cv.alpha_1se,
-        of_choice=_or_nan(cv.of_choice),
-        scheme=str(choice.scheme),
-        splitter=choice.splitter,
-        shrinkage=cv.shrinkage,
-    )
-
-
-def _fingerprint(data: Data) -> Fingerprint:
-    """The fingerprint back from JSON data."""
-    return Fingerprint(
-        n_samples=data.rows,
-        weight_sum=data.weight_sum,
-        mean_x=_numbers(data.mean),
-        deviation_x=_numbers(data.deviation),
-        mean_y=_numbers(data.target_mean),
-        deviation_y=_numbers(data.target_deviation),
-        effective_rows=_numbers(data.effective_rows),
-        reach=_numbers(data.reach),
-        copies=tuple(data.copies),
-        n_collinear=data.n_collinear,
-        collinear=tuple((pair.first, pair.second, pair.correlation) for pair in data.collinear),
-        row_numbers=tuple(data.row_numbers),
-    )
-
-
-def _path(table: PathTable, model: Model[Any]) -> Path:
-    """The path back from JSON data."""
-    names = model.question.features
-    models = zip(table.kept, table.coefs, strict=True)
-    return Path(
-        alphas=_numbers(table.alphas),
-        coefs=np.array([_spread(kept, coefs, len(names)) for kept, coefs in models]).T,
-        intercepts=_numbers(table.intercepts),
-        n_nonzero=np.array(table.n_nonzero, dtype=np.intp),
-        rss=_numbers(table.rss),
-        n_samples=model.data.weight_sum,
-        feature_names=tuple(names) if model.question.named else None,
-        missing_sizes=tuple(table.missing_sizes),
-        by_size=table.by_size,
-    )
-
-
-def _or_nan(value: float | None) -> float:
-    """A number, NaN for null."""
-    return np.nan if value is None else value
-
-
-def _numbers(values: Sequence[Any]) -> Array:
-    """Numbers as an array, NaN for null."""
-    return np.array(values, dtype=np.float64)
+def _record(kind: type[Record], part: Struct, **other: Any) -> Record:
+    """The inverse of `_table`: lists become arrays or tuples, and null becomes NaN."""
+    values: dict[str, Any] = {}
+    for field in fields(cast(Any, kind)):
+        if field.name in other or hasattr(part, field.name):
+            value = other[field.name] if field.name in other else getattr(part, field.name)
+            if isinstance(value, list):
+                to_tuple = get_origin(field.type) is tuple
+                value = tuple(value) if to_tuple else np.array(value, dtype=np.float64)
+            values[field.name] = np.nan if value is None and field.type is float else value
+    return kind(**values)
 
 
 def _spread(index: list[int], values: Sequence[Any], m: int, fill: float = 0.0) -> Array:
-    """An array of m numbers: the values at the indices, `fill` elsewhere."""
+    """An array of m numbers: the values at the indices, `fill` elsewhere, NaN for null."""
     spread = np.full(m, fill)
-    spread[index] = _numbers(values)
+    spread[index] = np.array(values, dtype=np.float64)
     return spread

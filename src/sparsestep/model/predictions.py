@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.errors import InputError, MissingValueError
 from sparsestep.inference.notes import FarRows
 from sparsestep.model.document import Document, parsed
-from sparsestep.sources.blocks import block_rows
-from sparsestep.sources.checks import require_columns
 from sparsestep.sources.one_hot import encoded
-from sparsestep.sources.rows import Rows
-from sparsestep.words import in_row
+from sparsestep.sources.request import require_columns
+from sparsestep.sources.rows import Place, Rows, block_rows, numbers
 
 __all__ = ["Predictions"]
 
@@ -59,7 +56,7 @@ class Predictions:
             for name in self._features
             if name in groups
         }
-        numbers = [name for name in self._features if name not in groups]
+        plain = [name for name in self._features if name not in groups]
         self._coef = np.zeros((len(kept), len(model.targets)))
         for t, target in enumerate(model.targets):
             self._coef[np.searchsorted(kept, target.kept), t] = target.coef
@@ -69,7 +66,7 @@ class Predictions:
         known = self._known = np.flatnonzero(~np.isnan(reach))
         names = [self._features[j] for j in known]
         self.far = FarRows(mean[known], deviation[known], reach[known], names)
-        needed = [*numbers, *self._categories, *self._carried]
+        needed = [*plain, *self._categories, *self._carried]
         require_columns(needed, rows.names, rows.where)
         self._outputs = ["prediction"]
         if len(model.targets) > 1:
@@ -83,50 +80,48 @@ class Predictions:
         rows.select(
             names,
             text=self._categories,
-            as_is=set(names).difference(numbers, self._categories),
+            as_is=set(names).difference(plain, self._categories),
         )
 
     def __iter__(self) -> Iterator[Any]:
-        for batch, name, first in self._rows.batches(block_rows(max(len(self._needed), 1))):
+        for batch, place in self._rows.batches(block_rows(max(len(self._needed), 1))):
             arrays = {key: batch.column(key) for key in batch.schema.names}
-            predicted = self._predicted(arrays, batch.num_rows, name, first)
+            predicted = self._predicted(arrays, place)
             columns = [*(_plain(arrays[key]) for key in self._carried), *predicted]
             yield pa.RecordBatch.from_arrays(columns, names=[*self._carried, *self._outputs])
 
-    def _predicted(self, arrays: dict[str, Any], n: int, name: str, first: int) -> list[Any]:
+    def _predicted(self, arrays: dict[str, Any], place: Place) -> list[Any]:
         """The predictions of a batch, one array for each target."""
         values = dict(arrays)
         for column, categories in self._categories.items():
-            values.update(
-                encoded(arrays[column], column, categories, name, first, self._missing_as_null)
-            )
-        X = np.empty((n, len(self._features)), order="F")
+            values.update(encoded(arrays[column], column, categories, place, self._missing_as_null))
+        X = np.empty((place.rows, len(self._features)), order="F")
         for j, feature in enumerate(self._features):
-            X[:, j] = _doubles(values[feature])
+            X[:, j] = numbers(values[feature])
         good = np.isfinite(X)
         if not good.all() and not self._missing_as_null:
-            raise self._explained(X, good, name, first)
+            raise self._explained(X, good, place)
         if np.isinf(X).any():
-            raise self._explained(X, ~np.isinf(X), name, first)
+            raise self._explained(X, ~np.isinf(X), place)
         self.missing += int(np.count_nonzero(~good.all(axis=1)))
         self.far.add(X[:, self._known])
         with np.errstate(over="ignore", invalid="ignore"):
             predicted = X @ self._coef + self._intercept
         too_large = good.all(axis=1) & ~np.isfinite(predicted).all(axis=1)
         if too_large.any():
-            where = in_row(first + int(too_large.argmax()), name)
+            where = place.row(int(too_large.argmax()))
             raise InputError("The prediction is too large for a double", where, "rescale the row")
         return [pa.array(column, from_pandas=True) for column in predicted.T]
 
     def _explained(
-        self, X: NDArray[np.float64], good: NDArray[np.bool_], name: str, first: int
+        self, X: NDArray[np.float64], good: NDArray[np.bool_], place: Place
     ) -> InputError:
-        """What is wrong with the first bad value, and where it is."""
+        """The error for the first bad value, with its row."""
         row, j = (int(index) for index in np.argwhere(~good)[0])
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"
         column = self._column_of.get(self._features[j], self._features[j])
-        where = f"{in_row(first + row, name)}, for which there is no prediction"
+        where = f"{place.row(row)}, for which there is no prediction"
         return (MissingValueError if missing else InputError)(
             f"Column {column!r} has {what}", where
         )
@@ -135,9 +130,3 @@ class Predictions:
 def _plain(column: Any) -> Any:
     """A column without a dictionary, of which each batch may have its own."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def _doubles(column: Any) -> NDArray[np.float64]:
-    """A column as doubles, missing values as NaN."""
-    numbers = pc.cast(column, pa.float64(), safe=False)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,10 +1,10 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark.
 
-In: a source and the names of columns. Out: `Moments`, one for each fold. On the way `files` finds
-the files, `csv_dialect` finds how CSV files are written, `rows` and `file_rows` read batches of
-rows, `one_hot` turns texts into zeros and ones, `folds` says which rows are in which fold, `blocks`
-sums a block of rows, `merging` adds up the sums of blocks, and `summing` is the pass over all rows.
-`dask` and `spark` sum partitions where they are. `checks` says which columns are what.
+In: a source and the names of columns. Out: `Moments`, one for each fold. `request` checks the
+parameters; `files` finds files; `rows` reads batches of rows, by `file_rows` and `csv_rows` those
+of files; `one_hot` turns texts into zeros and ones; `folds` gives each row its fold; `summing` is
+the pass over all rows and `merging` adds up the sums of its blocks. `dask` and `spark` sum
+partitions where they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,8 @@ from typing import Any, overload
 from sparsestep.errors import OutOfRangeError
 from sparsestep.frames import comes_from
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.checks import Request, folds_and_seed, load, require_columns
-from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.sources.merging import finish
+from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, load, require_columns
 
 __all__ = ["CsvFormat", "read_categories", "read_moments"]
 
@@ -143,15 +142,15 @@ def read_moments(
     request = Request(
         target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
     )
-    far = comes_from(source, "dask", "dask_expr", "pyspark")
-    if far and categories:
+    distributed = comes_from(source, "dask", "dask_expr", "pyspark")
+    if distributed and categories:
         raise TypeError(
             "Categories are for files and frames in memory; encode the columns of Dask and Spark "
             "frames by their own means."
         )
-    if far and csv:
+    if distributed and csv:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
-    if not far:
+    if not distributed:
         from sparsestep.sources.summing import sums_of
     elif comes_from(source, "pyspark"):
         from sparsestep.sources.spark import sums_of

@@ -17,15 +17,15 @@ from sparsestep.frames import is_dask, text_names
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.table import Table
-from sparsestep.sources.checks import (
+from sparsestep.sources.folds import fold_numbers
+from sparsestep.sources.merging import Parts, RowCounts, finish, merge
+from sparsestep.sources.request import (
     Columns,
     Request,
     choose,
     folds_and_seed,
     load,
 )
-from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.merging import Parts, RowCounts, finish, merge
 
 __all__ = ["moments", "predict", "sums_of"]
 
@@ -119,8 +119,7 @@ def _frame_part(
     """Sums of one partition of a frame."""
     import pyarrow as pa
 
-    from sparsestep.sources.blocks import block_rows
-    from sparsestep.sources.rows import pandas_schema
+    from sparsestep.sources.rows import block_rows, pandas_schema
     from sparsestep.sources.summing import partition_sums
 
     schema, size = pandas_schema(frame), block_rows(len(columns.all))

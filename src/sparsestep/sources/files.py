@@ -4,12 +4,21 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs
 
-__all__ = ["find_files", "first_line", "kind_of", "local_files", "require_distinct", "unreadable"]
+__all__ = [
+    "Found",
+    "find_files",
+    "first_line",
+    "kind_of",
+    "local_files",
+    "matching",
+    "require_distinct",
+    "unreadable",
+]
 
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
 KINDS |= dict.fromkeys((".arrow", ".ipc", ".feather"), "ipc")
@@ -17,8 +26,21 @@ COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 ENDINGS = f"{', '.join(KINDS)}, or, after .csv or .tsv, {', '.join(COMPRESSED)}"
 
 
-def find_files(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
-    """Files behind paths, globs and folders; their file system; the folder, if it is one."""
+class Found(NamedTuple):
+    """Files, the file system they are on, and the folder that was given for all of them."""
+
+    files: list[str]
+    system: Any
+    base: str | None
+
+    @property
+    def local(self) -> bool:
+        """Whether the files are on this machine."""
+        return isinstance(self.system, pa.fs.LocalFileSystem)
+
+
+def find_files(paths: Sequence[Any]) -> Found:
+    """The files behind paths, globs and folders."""
     files: list[str] = []
     systems: list[Any] = []
     base = None
@@ -36,15 +58,16 @@ def find_files(paths: Sequence[Any]) -> tuple[list[str], Any, str | None]:
                 files.append(match)
     if not all(system.equals(systems[0]) for system in systems):
         raise ValueError("All files of one source must be on the same file system.")
-    if isinstance(systems[0], pa.fs.LocalFileSystem):
+    found = Found(files, systems[0], base)
+    if found.local:
         require_distinct(files)
-    return files, systems[0], base
+    return found
 
 
 def local_files(paths: Sequence[str]) -> list[str]:
     """The files on this machine behind paths, globs and folders."""
     near = [path for path in paths if "://" not in path or path.startswith("file://")]
-    return find_files(near)[0] if near else []
+    return find_files(near).files if near else []
 
 
 def kind_of(files: Sequence[str]) -> str:
@@ -61,7 +84,7 @@ def kind_of(files: Sequence[str]) -> str:
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raise if a file is there twice, under any names; files that do not exist are ignored."""
+    """Raise if two paths lead to the same file; files that do not exist are ignored."""
     seen: dict[tuple[int, int], str] = {}
     for path in filter(os.path.exists, paths):
         file = os.stat(path)
@@ -78,12 +101,17 @@ def _matches(path: str) -> tuple[Any, list[str]]:
     if "://" in path:
         system, inner = pa.fs.FileSystem.from_uri(path)
         return system, [inner]
-    matches = [path]
-    if not os.path.exists(path) and glob.has_magic(path):
-        matches = sorted(glob.glob(path, recursive=True))
-        if not matches:
-            raise FileNotFoundError(f"No file matches {path}.")
-    return pa.fs.LocalFileSystem(), matches
+    return pa.fs.LocalFileSystem(), matching(path)
+
+
+def matching(path: str) -> list[str]:
+    """The paths on this machine that a path or a pattern stands for."""
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    matches = sorted(glob.glob(path, recursive=True))
+    if not matches:
+        raise FileNotFoundError(f"No file matches {path}.")
+    return matches
 
 
 def _kind(path: str) -> str | None:
@@ -96,7 +124,7 @@ def _kind(path: str) -> str | None:
 
 
 def _info(system: Any, wanted: Any, path: str) -> Any:
-    """What a file system knows of a file, or of all below a folder; an error names the path."""
+    """The type of a file, or of all files below a folder; an error names the path."""
     try:
         return system.get_file_info(wanted)
     except UnicodeEncodeError as error:

@@ -20,14 +20,14 @@ Parts = Sequence[Sums]
 
 @dataclass
 class RowCounts:
-    """Rows seen, rows left out, and the columns in which those had a missing value."""
+    """Rows read, rows left out, and how many values each column lacks in them."""
 
     rows: int = 0
     dropped: int = 0
     missing: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "RowCounts") -> None:
-        """Count what another part of the pass has counted."""
+        """Add the counts of another part of the pass."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.missing.update(other.missing)
@@ -63,7 +63,7 @@ def merge(pieces: Iterable[tuple[Parts, RowCounts]]) -> tuple[Parts, RowCounts]:
 def finish(
     parts: Parts, counts: RowCounts, where: str, folds: int | None, **labels: Any
 ) -> Moments | list[Moments]:
-    """What a pass returns: moments, or a list of them with folds; rows left out are reported.
+    """The moments of a pass, or a list of them with folds; rows left out are reported.
 
     `labels` are the fields of `Sums` on what its columns are called.
     """

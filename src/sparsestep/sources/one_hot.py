@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
-from sparsestep.sources.blocks import block_rows
-from sparsestep.sources.checks import Columns, require_columns
-from sparsestep.sources.csv_dialect import AlmostNumbers
-from sparsestep.sources.rows import Batches, Rows, open_rows
-from sparsestep.words import in_row, quoted, repeated
+from sparsestep.sources.csv_rows import AlmostNumbers
+from sparsestep.sources.request import Columns, require_columns
+from sparsestep.sources.rows import Batches, Place, Rows, block_rows, open_rows
+from sparsestep.words import quoted, repeated
 
 __all__ = ["MISSING", "categories_of", "encoded", "encoded_table", "indicators", "one_hot"]
 
@@ -88,12 +87,12 @@ class _OneHot(Rows):
         return self._rows.count()
 
     def batches(self, size: int) -> Batches:
-        for batch, name, first in self._rows.batches(size):
+        for batch, place in self._rows.batches(size):
             arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
             for column, categories in self._categories.items():
-                arrays.update(encoded(arrays.pop(column), column, categories, name, first))
+                arrays.update(encoded(arrays.pop(column), column, categories, place))
             ordered = [arrays[column] for column in self._columns]
-            yield pa.RecordBatch.from_arrays(ordered, names=self._columns), name, first
+            yield pa.RecordBatch.from_arrays(ordered, names=self._columns), place
 
 
 def encoded_table(
@@ -115,7 +114,7 @@ def encoded_table(
     known = {column: list(categories) for column, (categories, _) in texts.items()}
     one_hot = _OneHot(rows, needed, {name: known[name] for name in needed if name in known})
     one_hot.select(used)
-    batches = [batch for batch, _, _ in one_hot.batches(block_rows(len(features)))]
+    batches = [batch for batch, _ in one_hot.batches(block_rows(len(features)))]
     table = pa.Table.from_batches(batches)
     zeros = pa.nulls(table.num_rows, pa.float64()).fill_null(0.0)
     columns = [table.column(name) if name in used else zeros for name in features]
@@ -126,16 +125,15 @@ def encoded(
     values: Any,
     column: str,
     categories: Sequence[str],
-    name: str,
-    first: int,
+    place: Place,
     unknown_as_missing: bool = False,
 ) -> dict[str, Any]:
-    """The columns of zeros and ones for a batch of texts, which begins at a row of something.
+    """The columns of zeros and ones for a batch of texts.
 
     A missing value is missing in all of them, unless it has a category. So is a text that is none
     of the categories, if it is not an error.
     """
-    texts = _texts(values, column, name, first)
+    texts = _texts(values, column, place)
     if MISSING in categories:
         texts = pc.fill_null(texts, MISSING)
     found = pc.index_in(texts, value_set=pa.array(categories, pa.string()))
@@ -145,13 +143,13 @@ def encoded(
         shown = f" ({quoted(categories, _MOST_SHOWN)})" if few else ""
         none = f"which is none of its {len(categories)} categories{shown}"
         what = f"Column {column!r} holds {texts[row].as_py()!r}"
-        raise UnknownCategoryError(what, f"{in_row(first + row, name)}, {none}")
+        raise UnknownCategoryError(what, f"{place.row(row)}, {none}")
     names = indicators(column, categories)
     codes = range(len(categories) - len(names), len(categories))
     return {name: pc.equal(found, code) for name, code in zip(names, codes, strict=True)}
 
 
-def _texts(values: Any, column: str, name: str, first: int) -> Any:
+def _texts(values: Any, column: str, place: Place) -> Any:
     """The values as texts, null where missing; a text equal to `MISSING` is an error."""
     if pa.types.is_floating(values.type):
         nothing = pa.scalar(None, values.type)
@@ -161,7 +159,7 @@ def _texts(values: Any, column: str, name: str, first: int) -> Any:
     if row >= 0:
         raise InputError(
             f"Column {column!r} holds the text {MISSING!r}",
-            f"{in_row(first + row, name)}, which is the name of the category of missing values",
+            f"{place.row(row)}, which is the name of the category of missing values",
             "rename that text",
         )
     return texts
@@ -170,7 +168,7 @@ def _texts(values: Any, column: str, name: str, first: int) -> Any:
 def categories_of(
     rows: Rows, names: Sequence[str], codes: Collection[str] = (), missing: bool = False
 ) -> dict[str, list[str]]:
-    """The categories of those of the columns that hold text, or codes; one pass."""
+    """The categories of the columns that hold text or codes; one pass."""
     text = set(rows.text_among([name for name in names if name not in codes]))
     chosen = [name for name in names if name in text or name in codes]
     if not chosen:
@@ -179,13 +177,13 @@ def categories_of(
     numbers = {name: AlmostNumbers(rows.csv) for name in text}
     without = dict.fromkeys(chosen, 0)
     rows.select(chosen, text=found)
-    for batch, place, first in rows.batches(block_rows(8 * len(chosen))):
+    for batch, place in rows.batches(block_rows(8 * len(chosen))):
         for name, known in found.items():
-            texts = _texts(batch.column(name), name, place, first)
+            texts = _texts(batch.column(name), name, place)
             counts = pc.value_counts(texts.drop_null())
             without[name] += texts.null_count
             if name in text:
-                numbers[name].add(texts, counts, place, first)
+                numbers[name].add(texts, counts, place)
             known.update({each["values"]: each["counts"] for each in counts.to_pylist()})
             if len(known) > MOST_CATEGORIES:
                 if name in text:

@@ -6,39 +6,79 @@ read; batches hold a fixed number of bytes; and no more than a few of them exist
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+from numpy.typing import NDArray
 
 from sparsestep.errors import NotNumbersError
 from sparsestep.frames import comes_from
-from sparsestep.sources.csv_format import CsvFormat
+from sparsestep.sources.files import find_files, kind_of
+from sparsestep.sources.request import CsvFormat
+from sparsestep.words import in_row
 
 __all__ = [
     "Batches",
+    "Blocks",
     "DatasetRows",
+    "Load",
+    "Place",
     "Rows",
+    "block_rows",
     "index_columns",
     "is_text",
+    "loaded",
+    "numbers",
     "open_rows",
     "pandas_schema",
     "read_type",
     "require_categories",
 ]
 
-# A batch, and the name and first row of where it comes from.
-Batches = Iterator[tuple[Any, str, int]]
+# Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
+# that one for each thread, as read and as gathered by fold, stays small beside the program itself.
+BLOCK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows come from: rows `first` to `first + rows` of something with a name."""
+
+    name: str
+    first: int
+    rows: int
+
+    def row(self, i: int) -> str:
+        """How a message says where row i of these is."""
+        return in_row(self.first + i, self.name)
+
+
+# A batch, and where its rows come from.
+Batches = Iterator[tuple[Any, Place]]
+# A function that returns a table with these columns, and maybe others.
+Load = Callable[[Sequence[str]], Any]
+# A function that loads the rows of a block, and their places.
+Blocks = Iterator[tuple[Load, list[Place]]]
+
+
+def block_rows(columns: int) -> int:
+    """Rows of a block that has this many columns of doubles."""
+    return max(BLOCK_BYTES // (8 * columns), 1)
+
+
+def loaded(table: Any) -> Load:
+    """A function that returns a table in memory, whatever columns are asked for."""
+    return lambda names: table
 
 
 def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
     """The source behind the argument of `read_moments`."""
-    from sparsestep.sources.file_rows import FileRows
-
     if isinstance(source, str | os.PathLike):
-        return FileRows([source], csv)
+        return _open_files([source], csv)
     if isinstance(source, ds.Dataset):
         return DatasetRows(source)
     if comes_from(source, "pandas") and hasattr(source, "iloc"):
@@ -52,15 +92,34 @@ def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
     if isinstance(source, Iterable):
         paths = list(source)
         if paths and all(isinstance(path, str | os.PathLike) for path in paths):
-            return FileRows(paths, csv)
+            return _open_files(paths, csv)
     raise TypeError(
         "The source must be a path, a list of paths, a pyarrow Dataset, or a frame of pandas, "
         f"polars, pyarrow, Dask or Spark, not {type(source).__name__}."
     )
 
 
+def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
+    """The files behind paths, which must be of one kind."""
+    from sparsestep.sources.csv_rows import CsvFiles
+    from sparsestep.sources.file_rows import ArrowFiles, ParquetFiles
+
+    found = find_files(paths)
+    kind = kind_of(found.files)
+    if kind in ("csv", "tsv"):
+        csv = csv or CsvFormat()
+        if kind == "tsv" and csv.separator is None:
+            csv = replace(csv, separator="\t")
+        return CsvFiles(found, csv)
+    if csv not in (None, CsvFormat()):
+        raise ValueError(
+            f"Separator, decimal mark and encoding are for CSV files; {found.files[0]} is none."
+        )
+    return ParquetFiles(found) if kind == "parquet" else ArrowFiles(found)
+
+
 class Rows:
-    """An open source of rows: its columns, those chosen of them, and their values in batches."""
+    """An open source of rows: its columns, the columns chosen, and their values in batches."""
 
     where = "the table"
     "The source, in words."
@@ -83,10 +142,27 @@ class Rows:
         """All rows in order, of the columns chosen."""
         raise NotImplementedError
 
+    def blocks(self, size: int) -> Blocks:
+        """The same rows in tables of at most `size` rows: batches cut, and put together."""
+        waiting: list[Any] = []
+        places: list[Place] = []
+        have = 0
+        for batch, place in self.batches(size):
+            for start in range(0, batch.num_rows, size):
+                part = batch.slice(start, size)
+                if have + part.num_rows > size:
+                    yield loaded(pa.Table.from_batches(waiting)), places
+                    waiting, places, have = [], [], 0
+                waiting.append(part)
+                places.append(Place(place.name, place.first + start, part.num_rows))
+                have += part.num_rows
+        if waiting:
+            yield loaded(pa.Table.from_batches(waiting)), places
+
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
-        """Choose the columns: numbers, but for those of text and those of any type."""
+        """Choose the columns. All must hold numbers but those in `text` and in `as_is`."""
         self._columns = list(names)
         for field in self.schema(names):
             if field.name in text:
@@ -95,7 +171,7 @@ class Rows:
                 read_type(field)
 
     def text_among(self, names: Sequence[str]) -> list[str]:
-        """Those of the columns that hold text."""
+        """The columns that hold text."""
         return [field.name for field in self.schema(names) if is_text(field.type)]
 
 
@@ -118,7 +194,7 @@ class _Stream(Rows):
     def batches(self, size: int) -> Batches:
         first = 0
         for batch in self._reader:
-            yield batch.select(self._columns), "", first
+            yield batch.select(self._columns), Place("", first, batch.num_rows)
             first += batch.num_rows
 
 
@@ -148,15 +224,12 @@ class _Pandas(Rows):
     def batches(self, size: int) -> Batches:
         for first in range(0, len(self._frame), size):
             part = self._frame.iloc[first : first + size]
-            yield pa.RecordBatch.from_pandas(part, self._schema, preserve_index=False), "", first
+            batch = pa.RecordBatch.from_pandas(part, self._schema, preserve_index=False)
+            yield batch, Place("", first, len(part))
 
 
 class DatasetRows(Rows):
     """A pyarrow Dataset, read as it is."""
-
-    # How far pyarrow reads ahead, and how it reads Parquet, where nothing is known of the files.
-    _ahead: Mapping[str, int] = MappingProxyType({"batch_readahead": 2, "fragment_readahead": 2})
-    _options: Any = None
 
     def __init__(self, dataset: Any, where: str = "the dataset") -> None:
         self._dataset = dataset
@@ -178,25 +251,29 @@ class DatasetRows(Rows):
         scanner = self._dataset.scanner(
             columns=self._columns,
             batch_size=size,
-            **self._ahead,
             # Kept, the footers of many files would fill the memory.
             cache_metadata=False,
-            fragment_scan_options=self._options,
+            **self._read_ahead(size),
         )
         name, first = "", 0
         for tagged in scanner.scan_batches():
             path = getattr(tagged.fragment, "path", "")
             if path != name:
                 name, first = path, 0
-            yield tagged.record_batch, name, first
-            first += tagged.record_batch.num_rows
+            rows = tagged.record_batch.num_rows
+            yield tagged.record_batch, Place(name, first, rows)
+            first += rows
+
+    def _read_ahead(self, size: int) -> dict[str, Any]:
+        """How far pyarrow reads ahead, where nothing is known of the files."""
+        return {"batch_readahead": 2, "fragment_readahead": 2}
 
 
 # -- types of columns ------------------------------------------------------------------------
 
 
 def index_columns(schema: Any) -> list[str]:
-    """The columns in which pandas wrote the index of a frame, by what it says of it."""
+    """The columns in which pandas wrote the index of a frame, by its metadata."""
     said = (schema.metadata or {}).get(b"pandas")
     # A range has no column.
     columns = [] if said is None else json.loads(said)["index_columns"]
@@ -220,6 +297,15 @@ def read_type(field: Any, where: str = "") -> Any:
     raise NotNumbersError(field.name, where, what)
 
 
+def numbers(column: Any) -> NDArray[Any]:
+    """A column of numbers as a NumPy array, missing ones as NaN."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
 def is_text(kind: Any) -> bool:
     """Whether a column of this type holds text, or categories with texts for names."""
     if pa.types.is_dictionary(kind):
@@ -238,7 +324,7 @@ def require_categories(field: Any, where: str = "") -> None:
 
 
 def pandas_schema(frame: Any, own: Collection[str] = ()) -> Any:
-    """Types to read the columns of a pandas frame as; their own for those in `own`."""
+    """Types to read the columns of a pandas frame as; columns in `own` keep their type."""
     fields = _pandas_fields(frame)
     return pa.schema([f if f.name in own else pa.field(f.name, read_type(f)) for f in fields])
 

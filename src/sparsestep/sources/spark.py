@@ -11,8 +11,8 @@ from typing import Any
 from sparsestep.errors import NotNumbersError
 from sparsestep.moments.sums import Sums
 from sparsestep.moments.sums import merge as merged_sums
-from sparsestep.sources.checks import Columns, Request, choose, load
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
+from sparsestep.sources.request import Columns, Request, choose, load
 
 __all__ = ["sums_of"]
 

@@ -3,28 +3,35 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from sparsestep.sources.blocks import Load, Pass, Place, block_rows, block_sums, loaded
-from sparsestep.sources.checks import Columns, Request, choose
-from sparsestep.sources.file_rows import FileRows
+from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
+from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.table import Table
+from sparsestep.sources.folds import FoldNumbers
 from sparsestep.sources.merging import FoldSums, Parts, RowCounts
 from sparsestep.sources.one_hot import one_hot
-from sparsestep.sources.rows import Rows, open_rows
+from sparsestep.sources.request import Columns, Request, choose
+from sparsestep.sources.rows import Load, Place, block_rows, loaded, numbers, open_rows
 from sparsestep.threads import one_blas_thread
+from sparsestep.words import row_of
 
 __all__ = ["partition_sums", "rows_read", "sums_of"]
 
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
-
-# A function that reads the columns of some rows, and the places of these rows.
-Blocks = Iterator[tuple[Load, list[Place]]]
+# Columns decoded before they are gathered: few, so that they stay in the cache and their memory is
+# used again; enough to outweigh the opening of the file.
+COLUMNS_AT_ONCE = 8
 
 
 def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
@@ -36,11 +43,8 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
     if request.categories:
         columns, rows = one_hot(columns, rows, request.categories)
     rows.select(columns.all)
-    size = block_rows(len(columns.all))
-    this = Pass(columns, request)
-    sums = FoldSums([columns.no_rows] * request.parts)
+    this = _Pass(columns, request)
     threads = min(pa.cpu_count(), MOST_THREADS)
-    memory = threading.local()
     running: deque[tuple[int, Future[Parts]]] = deque()
     with (
         rows_read(request.progress, rows.count) as advance,
@@ -48,66 +52,193 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
         one_blas_thread(),
         ThreadPoolExecutor(threads) as pool,
     ):
+
+        def merge_oldest() -> None:
+            # Sums merged in the order of the rows do not depend on the threads.
+            count, job = running.popleft()
+            this.sums.add(job.result())
+            advance(count)
+
         try:
-            for load, places in _blocks(rows, size):
+            for load, places in rows.blocks(block_rows(len(columns.all))):
                 block = this.block(load, places)
-                job = pool.submit(block_sums, block, columns, request.parts, memory)
-                running.append((sum(place.rows for place in places), job))
-                del load, block, job
+                running.append((block.rows, pool.submit(this.sums_of_block, block)))
+                del load, block
                 while len(running) > threads:
-                    _next(running, sums, advance)
+                    merge_oldest()
             while running:
-                _next(running, sums, advance)
+                merge_oldest()
         finally:
             for _, job in running:
                 job.cancel()
-    return sums.result(), this.counts, rows.where
-
-
-def _next(running: deque[tuple[int, Future[Parts]]], sums: FoldSums, advance: Any) -> None:
-    """Wait for the oldest block: sums in the order of the rows do not depend on the threads."""
-    rows, job = running.popleft()
-    sums.add(job.result())
-    advance(rows)
-
-
-def _blocks(rows: Rows, size: int) -> Blocks:
-    """All rows in order, decoded by the threads that sum them if that is possible."""
-    if isinstance(rows, FileRows) and rows.in_whole_groups(size):
-        return rows.groups(size)
-    return _gathered(rows.batches(size), size)
-
-
-def _gathered(batches: Any, size: int) -> Blocks:
-    """Batches put together, as tables of at most `size` rows, and where their rows come from."""
-    waiting: list[Any] = []
-    places: list[Place] = []
-    have = 0
-    for batch, name, first in batches:
-        for start in range(0, batch.num_rows, size):
-            part = batch.slice(start, size)
-            if have + part.num_rows > size:
-                yield loaded(pa.Table.from_batches(waiting)), places
-                waiting, places, have = [], [], 0
-            waiting.append(part)
-            places.append(Place(name, first + start, part.num_rows))
-            have += part.num_rows
-    if waiting:
-        yield loaded(pa.Table.from_batches(waiting)), places
+    return this.sums.result(), this.counts, rows.where
 
 
 def partition_sums(
     tables: Any, part: int, columns: Columns, request: Request
 ) -> tuple[Parts, RowCounts]:
     """Sums of one partition, given as tables in order, in the thread that asks for them."""
-    this = Pass(columns, request, part)
-    sums = FoldSums([columns.no_rows] * request.parts)
-    memory = threading.local()
+    this = _Pass(columns, request, part)
     for table in tables:
         place = Place(f"partition {part}", this.counts.rows, table.num_rows)
-        block = this.block(loaded(table), [place])
-        sums.add(block_sums(block, columns, request.parts, memory))
-    return sums.result(), this.counts
+        this.sums.add(this.sums_of_block(this.block(loaded(table), [place])))
+    return this.sums.result(), this.counts
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Columns of some rows, the rows to use (None: all) and the fold of each (None: one)."""
+
+    load: Load
+    places: Sequence[Place]
+    keep: NDArray[np.intp] | None
+    folds: NDArray[np.intp] | None
+
+    @property
+    def rows(self) -> int:
+        """All rows, used or not."""
+        return sum(place.rows for place in self.places)
+
+
+class _Pass:
+    """One pass over rows in order: drops missing values, assigns folds, counts and sums."""
+
+    def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
+        self.columns, self.drop_missing = columns, request.drop_missing
+        folds = request.folds
+        self.numbers = None if folds is None else FoldNumbers(folds, request.seed, part)
+        self.parts = request.parts
+        self.counts = RowCounts()
+        self.sums = FoldSums([columns.no_rows] * request.parts)
+        # Each thread uses its room again for the next block.
+        self.memory = threading.local()
+
+    def block(self, load: Load, places: Sequence[Place]) -> _Block:
+        """The next rows: rows with a missing value are left out, all others get a fold.
+
+        The thread that sums the block loads it, unless missing values must be found before.
+        """
+        rows = sum(place.rows for place in places)
+        self.counts.rows += rows
+        keep = None
+        if self.drop_missing:
+            table = load(self.columns.all)
+            load, keep = loaded(table), self._complete(table)
+        rows = rows if keep is None else len(keep)
+        return _Block(load, places, keep, None if self.numbers is None else self.numbers.take(rows))
+
+    def _complete(self, table: Any) -> NDArray[np.intp] | None:
+        """Numbers of the rows without a missing value; None if that is all of them."""
+        missing = np.zeros(table.num_rows, dtype=bool)
+        # The features that stand for one column of the source are missing together.
+        features_of = {self.columns.of_source(name): name for name in self.columns.all}
+        for name, feature in features_of.items():
+            column = table.column(feature)
+            if column.null_count or pa.types.is_floating(column.type):
+                where = pc.is_null(column, nan_is_null=True).to_numpy()
+                if count := int(np.count_nonzero(where)):
+                    self.counts.missing[name] += count
+                    missing |= where
+        dropped = int(np.count_nonzero(missing))
+        self.counts.dropped += dropped
+        return np.flatnonzero(~missing) if dropped else None
+
+    def sums_of_block(self, block: _Block) -> Parts:
+        """Sums of each fold of a block."""
+        columns, rows, fold_of = self.columns, block.keep, block.folds
+        if fold_of is not None:
+            # Rows gathered fold by fold are summed without another copy. Small integers sort
+            # fastest.
+            order = np.argsort(fold_of.astype(np.min_scalar_type(self.parts)), kind="stable")
+            rows, fold_of = (order if rows is None else rows[order]), fold_of[order]
+        n = block.rows if rows is None else len(rows)
+        weight = None
+        if columns.weight is not None:
+            weight = _gathered(block.load, [columns.weight], rows, np.empty(n))[:, 0]
+        if n == 0 or (weight is not None and not weight.any()):
+            return [columns.no_rows] * self.parts
+        X = _gathered(block.load, columns.features, rows, self._room(n * len(columns.features)))
+        y = _gathered(block.load, [columns.target], rows, np.empty(n))[:, 0]
+        try:
+            return fold_sums(Table(X, y, weight, columns.features), fold_of, self.parts)
+        except ValueError as error:
+            raise _explained(block, columns, error) from None
+
+    def _room(self, size: int) -> NDArray[np.float64]:
+        """Memory for `size` numbers, the same for all blocks that a thread sums."""
+        room: NDArray[np.float64] | None = getattr(self.memory, "room", None)
+        if room is None or len(room) < size:
+            room = self.memory.room = np.empty(size)
+        return room[:size]
+
+
+def _gathered(
+    load: Load,
+    names: Sequence[str],
+    rows: NDArray[np.intp] | None,
+    room: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Some rows (None: all) of some columns as doubles in `room`, missing values as NaN."""
+    result = room.reshape((-1, len(names)), order="F")
+    for j, name in enumerate(names):
+        if j % COLUMNS_AT_ONCE == 0:
+            table = load(names[j : j + COLUMNS_AT_ONCE])
+        values = numbers(table.column(name))
+        if rows is None:
+            result[:, j] = values
+        elif values.dtype == np.float64:
+            # With this mode NumPy writes to the result directly instead of by way of a buffer.
+            np.take(values, rows, out=result[:, j], mode="clip")
+        else:
+            result[:, j] = values[rows]
+    return result
+
+
+def _explained(block: _Block, columns: Columns, error: ValueError) -> ValueError:
+    """The error for a block that has no moments, with the place of the first bad value."""
+    table = block.load(columns.all)
+    use = np.ones(table.num_rows, dtype=bool)
+    if block.keep is not None:
+        use[:] = False
+        use[block.keep] = True
+    if columns.weight is not None:
+        weight = np.asarray(numbers(table.column(columns.weight)), dtype=np.float64)
+        bad = use & ~(np.isfinite(weight) & (weight >= 0))
+        if bad.any():
+            row = int(bad.argmax())
+            what = f"Weight {columns.weight!r} is {weight[row]}"
+            remedy = "weights must be finite and not negative"
+            return InputError(what, _row(block.places, row), remedy)
+        use &= weight > 0
+    found = []
+    for name in (*columns.features, columns.target):
+        values = np.asarray(numbers(table.column(name)), dtype=np.float64)
+        bad = use & ~np.isfinite(values)
+        if bad.any():
+            row = int(bad.argmax())
+            found.append((row, name, values[row]))
+    if found:
+        row, name, value = min(found, key=lambda each: each[0])
+        where = _row(block.places, row)
+        if np.isnan(value):
+            what = f"Column {columns.of_source(name)!r} has a missing value"
+            remedy = "fill it in, or leave out such rows with drop_missing"
+            return MissingValueError(what, where, remedy)
+        what = f"Column {name!r} has the value {value}"
+        return InputError(what, where, "replace it or remove the row")
+    if isinstance(error, OutOfRangeError):
+        error = error.naming(columns.target)
+    first, last = block.places[0], block.places[-1]
+    of = f" of {first.name}" if last.name != first.name else ""
+    end = row_of(last.first + last.rows - 1, last.name)
+    return ValueError(f"In rows {first.first}{of} to {end}: {error}")
+
+
+def _row(places: Sequence[Place], row: int) -> str:
+    """How a message says where a row of a block is."""
+    starts = np.cumsum([0, *(place.rows for place in places)])
+    k = int(np.searchsorted(starts, row, side="right")) - 1
+    return places[k].row(row - int(starts[k]))
 
 
 @contextmanager

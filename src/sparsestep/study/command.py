@@ -49,7 +49,7 @@ def study(
     quiet : bool, default=False
         Say nothing but errors.
     """
-    from sparsestep.sources.checks import load
+    from sparsestep.sources.request import load
 
     load("pandas", "study")
     load("numba", "study")

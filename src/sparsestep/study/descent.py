@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from sparsestep.sources.checks import load
+from sparsestep.sources.request import load
 
 Array = NDArray[np.float64]
 

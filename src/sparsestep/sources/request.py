@@ -1,4 +1,7 @@
-"""What every source asks of its columns, its folds and its seed; one sentence for each refusal."""
+"""The parameters of `read_moments`, checked: columns, folds, how CSV files are written.
+
+Nothing here needs pyarrow, so that importing the package costs little.
+"""
 
 import re
 from collections import Counter
@@ -6,17 +9,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsestep.errors import RowNamesWarning, warn
 from sparsestep.moments.sums import Sums
-from sparsestep.sources.csv_format import CsvFormat
 from sparsestep.words import quoted, repeated, sentence
 
 __all__ = [
     "Columns",
+    "CsvFormat",
     "Request",
     "choose",
     "folds_and_seed",
@@ -26,8 +29,56 @@ __all__ = [
 
 
 @dataclass(frozen=True)
+class CsvFormat:
+    r"""How CSV files are written, where they do not show it themselves.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sparsestep import read_moments
+    >>> from sparsestep.sources import CsvFormat
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "flats.csv")
+    ...     with open(path, "w", encoding="cp1252") as file:
+    ...         _ = file.write("größe:preis\n71,5:230\n64,5:199\n")
+    ...     moments = read_moments(path, "preis", csv=CsvFormat(":", ",", "cp1252"))
+    >>> moments.feature_names
+    ('größe',)
+    """
+
+    separator: str | None = None
+    """What separates the fields of a CSV file. If not given: that of comma, semicolon, tab and bar
+    which its first lines show; in a .tsv file the tab."""
+
+    decimal: Literal[".", ","] | None = None
+    """The decimal mark in a CSV file. If not given: the point, or the comma where that is not the
+    separator and columns of text become numbers by it, unless it may separate thousands in all."""
+
+    encoding: str = "utf-8"
+    "The encoding of a CSV file, such as cp1252."
+
+    def __post_init__(self) -> None:
+        if self.separator == r"\t":
+            # How a tab is written where it cannot be typed.
+            object.__setattr__(self, "separator", "\t")
+        mark = self.separator
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
+            raise ValueError(f"The separator must be a single ASCII character, not {mark!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"The decimal mark must be '.' or ',', not {self.decimal!r}.")
+        try:
+            # Refuses rot13 and base64 too, which are codecs but not of text.
+            "".encode(self.encoding)
+        except LookupError:
+            raise ValueError(
+                f"There is no encoding {self.encoding!r}; known are utf-8, cp1252, utf-16 and the "
+                "others of Python."
+            ) from None
+
+
+@dataclass(frozen=True)
 class Request:
-    """What `read_moments` is asked for."""
+    """The parameters of `read_moments`."""
 
     target: str
     features: Sequence[str] | None
@@ -52,7 +103,7 @@ class Columns:
     features: tuple[str, ...]
     target: str
     weight: str | None
-    # The columns of the source that features stand for, where that is not the feature itself.
+    # The column of the source behind each feature, where its name is another.
     behind: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -78,9 +129,9 @@ def choose(
     where: str,
     index: Collection[str] = (),
 ) -> Columns:
-    """The columns to read of those there are; `where` names the source in messages.
+    """The columns to read, checked; `names` are all columns, `where` names the source in messages.
 
-    If `features` is None, columns that name the rows, such as `index`, are left out.
+    If `features` is None, they are all other columns but those that name the rows, as `index` does.
     """
     if isinstance(features, str):
         raise TypeError(f"features must be a list of column names, not the text {features!r}.")
@@ -109,7 +160,7 @@ def choose(
 
 
 def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
-    """Columns that pandas made of its index: those it says, and others by their names."""
+    """Columns that pandas made of its index, by its own metadata or by their names."""
     return [
         name
         for j, name in enumerate(names)
@@ -118,7 +169,7 @@ def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
 
 
 def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> None:
-    """Raise unless there is exactly one column of each name wanted."""
+    """Raise unless exactly one column has each of the names wanted."""
     counts = Counter(names)
     for name in wanted:
         if name not in counts:
@@ -129,7 +180,7 @@ def require_columns(wanted: Iterable[str], names: Sequence[str], where: str) -> 
 
 
 def _hint(name: str, names: Sequence[str], where: str) -> str:
-    """The nearest name, or what there is."""
+    """The nearest name, or the first names."""
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     if not near:
         lower = {other.lower(): other for other in names}
@@ -144,7 +195,7 @@ def _hint(name: str, names: Sequence[str], where: str) -> str:
 
 
 def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
-    """Both as whole numbers, if they are."""
+    """Both as integers; an error if they are out of range."""
     whole = (int, np.integer)
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, whole) or folds < 2):
         raise ValueError(f"folds must be a whole number of at least 2, or None, not {folds!r}.")
@@ -154,7 +205,7 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
 
 
 def load(module: str, extra: str | None = None) -> Any:
-    """Import a module, or say how to install what it belongs to."""
+    """Import a module, or say how to install its package."""
     try:
         return import_module(module)
     except ImportError as error:
