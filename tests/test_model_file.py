@@ -52,6 +52,7 @@ MODELS = {
     "given alphas": lambda: SparseStepCV(alphas=np.array([3e5, 1e5])).fit(X, Y),
     "two targets": lambda: SparseStepCV(cv=3, alphas=20).fit(X, TWO),
     "bic": lambda: SparseStepIC().fit(X, Y, sample_weight=np.arange(len(Y)) % 3),
+    "fewer rows than columns": lambda: SparseStepIC().fit(X[:9], Y[:9]),
     "one column of targets": lambda: SparseStepIC("gic", alphas=30).fit(X, TWO[:, :1]),
 }
 

@@ -40,6 +40,7 @@ from sparsestep.model.document import (
     parsed,
     sealed,
 )
+from sparsestep.solvers.wide import supported_size
 from sparsestep.whole_file import whole_file
 from sparsestep.words import made_up_names, model_within
 
@@ -473,6 +474,10 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
             n_nonzero=np.array(target.path.n_nonzero, dtype=np.intp),
             n_samples=model.data.weight_sum,
             feature_names=tuple(question.features) if question.named else None,
+            # Moments of fewer rows than columns are thin.
+            supported_size=supported_size(model.data.weight_sum, m)
+            if model.data.rows < m
+            else None,
         )
     if target.cv is not None:
         paired_se = target.cv.paired_se or [None] * len(target.cv.se)
