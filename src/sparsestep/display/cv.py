@@ -234,7 +234,7 @@ class CVDisplay(Display):
         (self.line_,) = ax.plot(x, mean, ".-", color=blue, linewidth=1.4, markersize=4)
 
         def band(se: Array | None, share: float, alpha: float) -> FillBetweenPolyCollection | None:
-            """A share of a standard error to either side."""
+            """The area of the error plus and minus a share of its standard error."""
             if se is None:
                 return None
             rows = np.vstack([error - share * se[order], error + share * se[order]])
@@ -268,7 +268,7 @@ class CVDisplay(Display):
             )
 
         def level(alpha: float | None, se: Array | None) -> Line2D | None:
-            """One standard error above the minimum, from a choice to there."""
+            """A line one standard error above the minimum, from a choice to the minimum."""
             if alpha is None or se is None or self.alpha_min in (None, alpha):
                 return None
             at = nearest(alphas, self.alpha_min)
@@ -277,7 +277,7 @@ class CVDisplay(Display):
             return line
 
         self.bound_ = level(self.alpha_1se, self.se)
-        # The difference of the minimum to itself has no error.
+        # The paired standard error is 0 at the minimum, so this line is at the smallest error.
         self.least_ = level(self.alpha_paired, self.paired_se)
         if self.marks_:
             drawing.legend(ax)
@@ -290,7 +290,7 @@ class CVDisplay(Display):
         return self._finish(ax)
 
     def _choices(self) -> list[tuple[str, str, float]]:
-        """What to mark: key, words for the legend, alpha. Choices that coincide share a mark."""
+        """Points to mark: key, words for the legend, alpha. Choices of one alpha share a mark."""
         rules = {"min": self.alpha_min, "paired": self.alpha_paired, "1se": self.alpha_1se}
         at: dict[float, list[str]] = {}
         for rule, alpha in rules.items():

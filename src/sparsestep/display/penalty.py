@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import Array, finite, numbers_from, require_matplotlib
+from sparsestep.display.base import Array, Display, finite, numbers_from, require_matplotlib
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
 __all__ = ["PenaltyDisplay"]
 
 
-class PenaltyDisplay:
+class PenaltyDisplay(Display):
     """The figures of the paper on the penalty.
 
     Parameters
@@ -61,9 +60,7 @@ class PenaltyDisplay:
     2
     """
 
-    ax_: Axes
     axes_: list[Axes]
-    figure_: Figure | SubFigure
     lines_: list[Line2D]
     images_: list[AxesImage]
 
@@ -169,16 +166,19 @@ class PenaltyDisplay:
         from sparsestep.display.room import make_room
 
         ax = self.axes_[panel]
-        colours = [colour for colour, _ in drawing.cycled(len(curves))]
-        for values, colour in zip(curves.values(), colours, strict=True):
+        labels = []
+        for (name, values), (colour, _) in zip(
+            curves.items(), drawing.cycled(len(curves)), strict=True
+        ):
             self.lines_ += ax.plot(b, values, color=colour, linewidth=1.5)
+            labels.append((values[-1], name, colour))
         ax.set_title(title)
         ax.set_xlabel("coefficient")
         ax.set_ylabel("penalty")
         ax.set_xlim(b[0], b[-1])
         ax.set_ylim(bottom=0.0)
         ax.axvline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
-        drawing.label_edge(ax, [values[-1] for values in curves.values()], [*curves], colours)
+        drawing.label_edge(ax, labels)
         make_room(ax)
 
     def _plot_majorizer(self) -> None:
