@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import sparsestep
-from sparsestep.report.pictures import COLOURS
+from sparsestep.report import environment
 from sparsestep.study.claims import (
     PENALIZED,
     answer_of,
@@ -327,8 +326,6 @@ def _capital(text: str) -> str:
 
 # -- the page ----------------------------------------------------------------------------------
 
-# The page has the look of the report on a model: the same style sheet, and a few rules more.
-_FOLDERS = [Path(__file__).parent, Path(sparsestep.__file__).parent / "report"]
 _TITLES = {
     "ranks": "Average ranks of the six methods on the four measures",
     "levels": "Average ranks at each level of m, sparsity, SNR and correlation",
@@ -341,19 +338,13 @@ def render_study(analysis: Analysis) -> str:
     Style and pictures are in the text, there is no script, and a policy in its head forbids the
     page to load or send anything. The same results give the same text.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDERS),
-        autoescape=lambda name: name is None or not name.endswith(".css"),
-        undefined=StrictUndefined,
-    )
-    environment.filters |= {"p": format_p, "bare_p": _bare_p, "capital": _capital}
-    sheets = [
-        environment.get_template("style.css").render(colours=COLOURS, gutter=0),
-        environment.get_template("study.css").render(),
-    ]
+    templates = environment(Path(__file__).parent)
+    templates.filters |= {"p": format_p, "bare_p": _bare_p, "capital": _capital}
+    # The style of the report on a model, and a few rules more.
+    sheets = [templates.get_template(name).render(gutter=0) for name in ("style.css", "study.css")]
     claims = claims_of(analysis)
     rankings = list(analysis.rankings.values())
-    return environment.get_template("study.html.j2").render(
+    return templates.get_template("study.html.j2").render(
         version=sparsestep.__version__,
         style=Markup("\n".join(sheets)),
         summary=summary_of(analysis),
