@@ -90,12 +90,13 @@ def assert_apart(display):
 # --- labels at the edge ---------------------------------------------------------------------------
 
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=15))
-def test_spread_is_the_nearest_admissible_arrangement(wanted):
-    wanted = np.array(wanted)
-    positions = spread(wanted, gap=5.0, low=0.0, high=100.0)
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 6)), min_size=1, max_size=15))
+def test_spread_is_the_nearest_admissible_arrangement(labels):
+    wanted, sizes = np.array(labels).T
+    positions = spread(wanted, sizes, low=0.0, high=100.0)
     order = np.argsort(wanted, kind="stable")
-    assert np.all(np.diff(positions[order]) >= 5.0 - 1e-9)
+    apart = (sizes[order][1:] + sizes[order][:-1]) / 2
+    assert np.all(np.diff(positions[order]) >= apart - 1e-9)
     assert positions.min() >= -1e-9 and positions.max() <= 100.0 + 1e-9
     # Optimality for a convex problem: no admissible direction descends. Moving any block of labels
     # that touch, from its upper or lower end, must not bring them nearer to where they want to be.
@@ -106,7 +107,8 @@ def test_spread_is_the_nearest_admissible_arrangement(wanted):
                 tried = positions.copy()
                 tried[order[first : last + 1]] += move
                 admissible = (
-                    np.all(np.diff(tried[order]) >= 5.0) and 0 <= tried.min() <= tried.max() <= 100
+                    np.all(np.diff(tried[order]) >= apart)
+                    and 0 <= tried.min() <= tried.max() <= 100
                 )
                 if admissible:
                     assert np.sum((tried - wanted) ** 2) >= loss - 1e-6

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from sparsestep.display import PenaltyDisplay
+from sparsestep.display.axes import spread
 from sparsestep.penalty import penalty
 from sparsestep.study.methods import ALL_METHODS, METHODS
 from sparsestep.study.statistics import SETTING, Analysis, Ranking, level_name
@@ -238,23 +238,16 @@ def _line(ax: Axes, ranking: Ranking) -> None:
 
 
 def _move_apart(ax: Axes, labels: list[Text], points: NDArray[np.float64]) -> None:
-    """Put each label as near its point as the others allow, with a leader between them.
-
-    With half widths h in order, ``p_(i+1) - p_i >= h_i + h_(i+1)`` says that the places less these
-    sums do not decrease: the least squares answer is an isotonic regression.
-    """
+    """Put each label as near its point as the others allow, with a leader between them."""
     unit = ax.bbox.width / (points.size - 1)
-    half = np.array([label.get_window_extent().width for label in labels]) / unit / 2 + 0.04
-    order = np.argsort(points, kind="stable")
-    steps = np.concatenate([[0.0], np.cumsum(half[order][:-1] + half[order][1:])])
-    shifted = isotonic_regression(points[order] - steps).x
+    widths = np.array([label.get_window_extent().width for label in labels]) / unit + 0.08
+    first, *_, last = np.argsort(points, kind="stable")
     room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (points.size - 1)
-    low = 1 - room + half[order[0]]
-    high = points.size + room - half[order[-1]] - steps[-1]
+    low, high = 1 - room + widths[first] / 2, points.size + room - widths[last] / 2
     leader: dict[str, Any] = {"color": GREY, "linewidth": 0.7, "clip_on": False, "zorder": 0.5}
-    for index, place in zip(order, np.clip(shifted, low, high) + steps, strict=True):
-        labels[index].set_x(place)
-        ax.plot([points[index], points[index], place, place], [0.0, 0.2, 0.42, 0.5], **leader)
+    for label, x, place in zip(labels, points, spread(points, widths, low, high), strict=True):
+        label.set_x(place)
+        ax.plot([x, x, place, place], [0.0, 0.2, 0.42, 0.5], **leader)
 
 
 # -- heat maps ---------------------------------------------------------------------------------
