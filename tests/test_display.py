@@ -140,6 +140,9 @@ def test_long_names_are_cut_where_they_are_alike():
     assert plain(sensors)[3] == "temperature…r_003_hourl…"
     for names in (sensors, [*sensors, *sensors[:2], "short"]):
         assert len(set(plain(names))) == len(set(names))
+    alone = f"first_part_{'x' * 50}_last_part"
+    assert plain([alone, "short"]) == ["first_part_…x_last_part", "short"]
+    assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
 def test_labels_keep_the_order_of_the_lines(fitted):
@@ -248,15 +251,6 @@ def test_names_are_shown_as_they_are_written(fitted):
     shown = {label.get_text() for label in display.labels_}
     assert {"age", "$income", "body_mass", "50% $x_1$", "ldl raw"} <= shown
     assert not any(label.get_parse_math() or label.get_usetex() for label in display.labels_)
-
-
-def test_long_names_are_cut_in_the_middle():
-    name = "first_part_" + "x" * 50 + "_last_part"
-    [text, short] = plain([name, "short"])
-    assert len(text) < 25
-    assert text.startswith("first_part") and text.endswith("last_part")
-    assert short == "short"
-    assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
 # --- ticks ----------------------------------------------------------------------------------------
@@ -484,14 +478,6 @@ def test_path_of_zeros():
     assert "0 of 3 kept" in display.ax_.get_xlabel()
 
 
-def test_an_estimator_that_is_not_fitted_is_refused():
-    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        with pytest.raises(ValueError, match=r"SparseStepCV has no path_: fit"):
-            draw(SparseStepCV())
-    with pytest.raises(ValueError, match="SparseStep has no alpha_: fit"):
-        AnnealingDisplay.from_estimator(SparseStep(), np.ones((3, 1)), np.ones(3))
-
-
 # --- the choice of alpha --------------------------------------------------------------------------
 
 
@@ -714,11 +700,6 @@ def test_few_weights_are_all_shown():
     # Half of the weight is not more than half.
     assert display.bars_[0].get_facecolor() != display.bars_[1].get_facecolor()
     assert "not shown: 1 more" in display.plot(most=1).ax_.get_xlabel()
-
-
-def test_a_model_that_is_no_average_has_no_weights(fitted):
-    with pytest.raises(ValueError, match=r"no inclusion_: fit a SparseStepCV\(rule=\"average\"\)"):
-        InclusionDisplay.from_estimator(fitted)
 
 
 # --- paths over sizes -----------------------------------------------------------------------------
@@ -953,12 +934,6 @@ def test_penalties_on_given_axes(kind, count):
         assert not first.bbox.overlaps(second.bbox)
 
 
-def test_penalty_needs_as_many_axes_as_panels():
-    _, axes = plt.subplots(1, 2)
-    with pytest.raises(ValueError, match="one axes or 4 for kind='penalties'; got 2"):
-        PenaltyDisplay().plot(ax=axes)
-
-
 # --- all of them ----------------------------------------------------------------------------------
 
 
@@ -1000,10 +975,34 @@ def test_what_cannot_be_drawn_is_refused(display, arguments, words):
         display(**arguments)
 
 
-def test_annealing_refuses_missing_values(data):
-    X, y = data
-    with pytest.raises(ValueError, match="contains NaN"):
-        AnnealingDisplay.from_data(np.where(X > 3, np.nan, X), y, alpha=1.0)
+X, Y = np.ones((3, 1)), np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda _: PathDisplay.from_estimator(SparseStepCV()), "SparseStepCV has no path_: fit"),
+        (lambda _: CVDisplay.from_estimator(SparseStepCV()), "SparseStepCV has no path_: fit"),
+        (
+            lambda fitted: PathDisplay.from_estimator(make_pipeline(StandardScaler(), fitted)),
+            r"Pipeline has no path_; give pipe\[-1\], the model",
+        ),
+        (
+            InclusionDisplay.from_estimator,
+            r"no inclusion_: fit a SparseStepCV\(rule=\"average\"\)",
+        ),
+        (lambda _: InclusionDisplay([1.0]).plot(most=0), "most must be at least 1; got 0"),
+        (lambda _: AnnealingDisplay.from_estimator(SparseStep(), X, Y), "has no alpha_: fit"),
+        (lambda _: AnnealingDisplay.from_data(X * np.nan, Y, alpha=1.0), "contains NaN"),
+        (
+            lambda _: PenaltyDisplay().plot(ax=plt.subplots(1, 2)[1]),
+            "one axes or 4 for kind='penalties'; got 2",
+        ),
+    ],
+)
+def test_drawing_says_what_it_lacks(fitted, draw, words):
+    with pytest.raises(ValueError, match=words):
+        draw(fitted)
 
 
 def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data):
@@ -1053,13 +1052,6 @@ for name, call in calls.items():
         raise AssertionError(name)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_what_holds_a_model_is_told_from_it():
-    X, y = load_diabetes(return_X_y=True)
-    pipe = make_pipeline(StandardScaler(), SparseStepCV(10, cv=3)).fit(X, y)
-    with pytest.raises(ValueError, match=r"Pipeline has no path_; give pipe\[-1\], the model"):
-        PathDisplay.from_estimator(pipe)
 
 
 def test_annealing_takes_penalty_factors_by_name():
