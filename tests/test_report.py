@@ -756,7 +756,7 @@ def test_a_number_can_be_read_back(value, digits):
 
 def test_an_error_decides_the_digits():
     assert sized_by(64.677, 603.079, 475.96, 730.19) == ["603.1", "476.0", "730.2"]
-    assert sized_by(None, 603.079) == ["603.1"]
+    assert sized_by(float("nan"), 603.079, float("nan")) == ["603.1", "\N{EN DASH}"]
     assert sized_by(1e-9, 2.0)[0] == "2.000000"
     assert fixed(-0.001, 2) == "0.00"
 

@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CVDisplay"]
 
-_WORDS = {"min": "minimum", "paired": "paired", "1se": "one SE"}
-# Line and marker of each choice.
-_LOOKS = {"min": ("--", "o"), "paired": ("-.", "D"), "1se": (":", "s"), "chosen": ("--", "o")}
+# Words, line and marker of each choice.
+_LOOKS = {
+    "min": ("minimum", "--", "o"),
+    "paired": ("paired", "-.", "D"),
+    "1se": ("one SE", ":", "s"),
+    "chosen": ("chosen", "--", "o"),
+}
 
 
 class CVDisplay(Display):
@@ -249,7 +253,7 @@ class CVDisplay(Display):
         for key, label, alpha in choices:
             at = nearest(alphas, alpha)
             kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
-            style, marker = _LOOKS[key]
+            _, style, marker = _LOOKS[key]
             (at_alpha,) = place.at(np.array([alpha]))
             ax.axvline(at_alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
             (self.marks_[key],) = ax.plot(
@@ -298,7 +302,7 @@ class CVDisplay(Display):
                 at.setdefault(alpha, []).append(rule)
         choices = []
         for alpha, keys in at.items():
-            words = " and ".join(_WORDS[key] for key in keys)
+            words = " and ".join(_LOOKS[key][0] for key in keys)
             words += f" ({self.chosen})" if alpha == self.alpha else ""
             choices.append((keys[0], words, alpha))
         if self.alpha is not None and self.alpha not in at:

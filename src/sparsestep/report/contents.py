@@ -185,9 +185,7 @@ def _answer(model: Model[Any], t: int) -> Part:
     forest = forest_picture(coef * per, low * per, high * per)
     rows = []
     for i, j in enumerate(kept):
-        texts = [number(coef[i]), *[number(None)] * 3]
-        if np.isfinite(error[i]):
-            texts = sized_by(float(error[i]), coef[i], error[i], low[i], high[i])
+        texts = sized_by(float(error[i]), coef[i], error[i], low[i], high[i])
         rows.append(
             {
                 "name": names[j],
