@@ -23,6 +23,7 @@ __all__ = [
     "names_or_default",
     "nearest",
     "numbers_from",
+    "one_number",
     "one_row_each",
     "one_target",
     "require_matplotlib",
@@ -116,6 +117,11 @@ def numbers_from(
         wanted = positive if above_zero else "numbers from 0 on, at least one"
         raise ValueError(f"{parameter} must be {wanted}; got {values!r}.")
     return array
+
+
+def one_number(parameter: str, value: float | None) -> float | None:
+    """A number from zero on, or None."""
+    return None if value is None else float(numbers_from(parameter, [value])[0])
 
 
 def one_row_each(parameter: str, values: ArrayLike, along: str, grid: Array) -> Array:

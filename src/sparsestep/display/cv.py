@@ -14,6 +14,7 @@ from sparsestep.display.base import (
     finite,
     nearest,
     numbers_from,
+    one_number,
     one_target,
     require_matplotlib,
 )
@@ -139,15 +140,10 @@ class CVDisplay(Display):
         self.n_nonzero = (
             None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
         )
-        self.alpha_min, self.alpha_paired, self.alpha_1se, self.alpha = (
-            None if value is None else float(numbers_from(parameter, [value])[0])
-            for parameter, value in [
-                ("alpha_min", alpha_min),
-                ("alpha_paired", alpha_paired),
-                ("alpha_1se", alpha_1se),
-                ("alpha", alpha),
-            ]
-        )
+        self.alpha_min = one_number("alpha_min", alpha_min)
+        self.alpha_paired = one_number("alpha_paired", alpha_paired)
+        self.alpha_1se = one_number("alpha_1se", alpha_1se)
+        self.alpha = one_number("alpha", alpha)
         self.chosen = chosen
         self.name = name
 

@@ -16,6 +16,7 @@ from sparsestep.display.base import (
     names_or_default,
     nearest,
     numbers_from,
+    one_number,
     one_row_each,
     one_target,
     require_matplotlib,
@@ -136,7 +137,7 @@ class PathDisplay(Display):
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
         m = len(self.coefs)
         self.feature_names = names_or_default(feature_names, m)
-        self.alpha = None if alpha is None else float(numbers_from("alpha", [alpha])[0])
+        self.alpha = one_number("alpha", alpha)
         self.truth = None if truth is None else finite("truth", truth, (m,))
         self.scale = None if scale is None else numbers_from("scale", scale, size=m)
         self.chosen, self.by_size, self.steps = chosen, by_size, steps

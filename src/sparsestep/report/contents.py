@@ -165,14 +165,10 @@ def _answer(model: Model[Any], t: int) -> Part:
     """The model of one target."""
     target, names = model.targets[t], model.question.features
     scale, total = _scale(model), _total(model, t)
-    coef, error, low, high = (
-        np.array(values, dtype=np.float64)
-        for values in (target.coef, target.standard_error, target.low, target.high)
-    )
-    kept = np.array(target.kept, dtype=np.intp)
-    first = np.argsort(-np.abs(coef) * scale[kept], kind="stable")
-    kept = kept[first]
-    coef, error, low, high = (part[first] for part in (coef, error, low, high))
+    parts = (target.coef, target.standard_error, target.low, target.high)
+    kept, table = np.array(target.kept, dtype=np.intp), np.array(parts, dtype=np.float64)
+    order = np.argsort(-np.abs(table[0]) * scale[kept], kind="stable")
+    kept, (coef, error, low, high) = kept[order], table[:, order]
     per = scale[kept]
     compared, few = _compared_with(model, target), _on_few_rows(model, t)
     tail = (1 - target.level) / 2
