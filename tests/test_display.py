@@ -58,12 +58,11 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     """A model chosen by one standard error on three folds of unequal size."""
-    pandas = pytest.importorskip("pandas")
     X, y = data
     fold_of_row = np.repeat([0, 1, 2], [30, 20, 10])
     folds = PredefinedSplit(np.random.default_rng(0).permutation(fold_of_row))
     model = SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=folds, rule="1se")
-    model.fit(pandas.DataFrame(X, columns=list(NAMES)), y)
+    model.fit(pd.DataFrame(X, columns=list(NAMES)), y)
     assert model.alphas_[0] > model.alpha_1se_ > model.alpha_min_
     assert np.all(model.path_.coefs[:, -1] != 0)
     return model
@@ -114,7 +113,7 @@ def test_spread_is_the_nearest_admissible_arrangement(labels):
                     assert np.sum((tried - wanted) ** 2) >= loss - 1e-6
 
 
-def test_spread_leaves_alone_what_is_apart():
+def test_spread_leaves_labels_alone_that_do_not_overlap():
     assert_array_equal(spread(np.array([30.0, 10.0, 20.0]), 5.0, 0.0, 100.0), [30.0, 10.0, 20.0])
 
 
@@ -143,13 +142,6 @@ def test_long_names_are_cut_where_they_are_alike():
     alone = f"first_part_{'x' * 50}_last_part"
     assert plain([alone, "short"]) == ["first_part_…x_last_part", "short"]
     assert plain(["a\nb", "a b"]) == ["a b", "a b"]
-
-
-def test_labels_keep_the_order_of_the_lines(fitted):
-    display = PathDisplay.from_path(fitted.path_)
-    drawn = boxes(display)
-    ends = [label.xy[1] for label in display.labels_]
-    assert_array_equal(np.argsort(ends), np.argsort([box.y0 for box in drawn]))
 
 
 def test_labels_take_room_from_given_axes_without_layout(fitted):
@@ -237,8 +229,10 @@ def test_room_of_axes_that_somebody_else_places_is_left_alone(fitted):
     assert inset.get_axes_locator() is locator
 
 
-def test_labels_follow_a_zoom(fitted):
+def test_labels_keep_the_order_of_the_lines_and_follow_a_zoom(fitted):
     display = PathDisplay.from_path(fitted.path_)
+    ends = [label.xy[1] for label in display.labels_]
+    assert_array_equal(np.argsort(ends), np.argsort([box.y0 for box in boxes(display)]))
     display.ax_.set_ylim(0.5, 4.0)
     boxes(display)
     for label in display.labels_:
@@ -818,7 +812,6 @@ def test_annealing_does_not_depend_on_units(data):
 
 def test_annealing_by_an_estimator_uses_its_settings(data):
     X, y = data
-    pandas = pytest.importorskip("pandas")
     estimator = SparseStep(
         alpha=40.0,
         fit_intercept=False,
@@ -829,7 +822,7 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
         t_max=3,
         epsilon=1e-5,
         penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0],
-    ).fit(pandas.DataFrame(X, columns=list("abcdef")), y)
+    ).fit(pd.DataFrame(X, columns=list("abcdef")), y)
     display = AnnealingDisplay.from_estimator(estimator, X, y)
     assert display.feature_names == ["a", "b", "c", "d", "e", "f"]
     assert_allclose(display.gammas[:3], [1e3, 250.0, 62.5])
@@ -842,11 +835,11 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
 
 
 def test_annealing_takes_names_from_frames(data):
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    polars = pytest.importorskip("polars")
     X, y = data
     columns = list("abcdef")
     for frame in (
-        pandas.DataFrame(X, columns=columns),
+        pd.DataFrame(X, columns=columns),
         polars.DataFrame(X, schema=columns),
         polars.DataFrame(X, schema=columns).to_arrow(),
     ):
