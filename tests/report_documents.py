@@ -16,6 +16,16 @@ HOSTILE = [
 ]
 
 
+# The documents on which every property of the page is tested.
+KINDS = []
+
+
+def kind(make):
+    """A document of `KINDS`, made once."""
+    KINDS.append(functools.cache(make))
+    return KINDS[-1]
+
+
 def rows(n=120, m=8, k=3, seed=0, names=None, noise=1.0):
     """A table of which the first k columns matter, less and less, and the target."""
     rng = np.random.default_rng(seed)
@@ -24,32 +34,32 @@ def rows(n=120, m=8, k=3, seed=0, names=None, noise=1.0):
     return pd.DataFrame(X, columns=names or [f"x{j:03d}" for j in range(m)]), y
 
 
-@functools.cache
+@kind
 def by_cv(n=120, m=8, k=3, rule="1se"):
     return document_of(SparseStepCV(cv=5, rule=rule).fit(*rows(n, m, k)), target="output")
 
 
-@functools.cache
+@kind
 def by_paired():
     """On these rows the three rules take three models."""
     X, y = rows(n=80, m=12, k=6, seed=12, noise=3.0)
     return document_of(SparseStepCV(cv=5, rule="paired").fit(X, y), target="output")
 
 
-@functools.cache
+@kind
 def by_average():
     X, y = rows(n=80, m=12, k=6, seed=12, noise=3.0)
     return document_of(SparseStepCV(cv=5, rule="average").fit(X, y), target="output")
 
 
-@functools.cache
+@kind
 def by_shrunk_average():
     X, y = rows(n=60, m=12, k=6, noise=4.0)
     model = SparseStepCV(cv=5, rule="average", shrink="cv").fit(X, y)
     return document_of(model, target="output")
 
 
-@functools.cache
+@kind
 def of_two_shrunk():
     """The first target is noisy and shrunk, the second is not."""
     X, y = rows(n=60, m=12, k=6, noise=4.0)
@@ -64,7 +74,7 @@ def by_one_split():
     return document_of(model, target="output")
 
 
-@functools.cache
+@kind
 def by_criterion():
     return document_of(SparseStepIC("bic").fit(*rows()), target="output")
 
@@ -74,19 +84,19 @@ def of_many_variables():
     return document_of(SparseStepIC("bic").fit(*rows(2000, 500, 60)), target="output")
 
 
-@functools.cache
+@kind
 def of_fixed_alpha():
     return document_of(SparseStep(alpha=50.0).fit(*rows()), target="output")
 
 
-@functools.cache
+@kind
 def of_fixed_size():
     X, y = rows()
     path = sparsestep_path(X, y, alphas="sizes")
     return document_of(SparseStep(n_nonzero=2).fit(X, y), target="output", model_path=path)
 
 
-@functools.cache
+@kind
 def of_given_alpha_between():
     """The alpha is none of the path's."""
     X, y = rows()
@@ -94,19 +104,19 @@ def of_given_alpha_between():
     return document_of(SparseStep(alpha=60.0).fit(X, y), target="output", model_path=path)
 
 
-@functools.cache
+@kind
 def with_nothing_kept():
     X, _ = rows()
     y = np.random.default_rng(9).standard_normal(len(X))
     return document_of(SparseStepCV(cv=5, rule="1se").fit(X, y), target="noise")
 
 
-@functools.cache
+@kind
 def of_one_variable():
     return document_of(SparseStepCV(cv=5).fit(*rows(m=1, k=1)))
 
 
-@functools.cache
+@kind
 def with_hostile_names():
     X, y = rows(m=4, k=4, names=HOSTILE)
     return document_of(
@@ -117,7 +127,7 @@ def with_hostile_names():
     )
 
 
-@functools.cache
+@kind
 def with_warnings():
     """Collinear columns, dropped rows, and the best alpha at the end of those given."""
     X, y = rows(m=6)
@@ -127,14 +137,14 @@ def with_warnings():
     return document_of(model, target="output", rows_dropped=7, seed=3)
 
 
-@functools.cache
+@kind
 def of_two_targets():
     X, y = rows()
     targets = np.column_stack([y, -X["x004"]])
     return document_of(SparseStepCV(cv=5).fit(X, targets), target=["first", "second"])
 
 
-@functools.cache
+@kind
 def with_categories():
     """Of the floors, ground has no indicator and that of the cellar is not kept."""
     names = ["size", "floor=middle", "floor=top", "floor=cellar"]
@@ -144,14 +154,14 @@ def with_categories():
     return document_of(SparseStepIC("ebic").fit(X, y), target="price", one_hot=groups)
 
 
-@functools.cache
+@kind
 def without_intercept():
     X, y = rows()
     model = SparseStepCV(cv=5, fit_intercept=False).fit(X + 1.0, y)
     return document_of(model, target="output")
 
 
-@functools.cache
+@kind
 def of_perfect_fit():
     """As many variables as rows: no degree of freedom, no interval."""
     X, y = rows(n=4, m=4, k=4)
@@ -159,7 +169,7 @@ def of_perfect_fit():
     return document_of(model, target="output")
 
 
-@functools.cache
+@kind
 def with_long_names():
     names = [
         f"average number of rooms per dwelling, {'wordwithoutspaces' * 4}{j}" for j in range(8)
@@ -181,25 +191,3 @@ def of_wide_rows():
     X["size 1"] *= 1e4
     model = SparseStepIC("bic").fit(X, 1000.0 * y)
     return document_of(model, target="price", one_hot={"kind": (categories, names)})
-
-
-KINDS = [
-    by_cv,
-    by_paired,
-    by_average,
-    by_shrunk_average,
-    of_two_shrunk,
-    by_criterion,
-    of_fixed_alpha,
-    of_fixed_size,
-    of_given_alpha_between,
-    with_nothing_kept,
-    of_one_variable,
-    with_hostile_names,
-    with_warnings,
-    of_two_targets,
-    with_categories,
-    without_intercept,
-    of_perfect_fit,
-    with_long_names,
-]

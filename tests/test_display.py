@@ -58,12 +58,11 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     """A model chosen by one standard error on three folds of unequal size."""
-    pandas = pytest.importorskip("pandas")
     X, y = data
     fold_of_row = np.repeat([0, 1, 2], [30, 20, 10])
     folds = PredefinedSplit(np.random.default_rng(0).permutation(fold_of_row))
     model = SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=folds, rule="1se")
-    model.fit(pandas.DataFrame(X, columns=list(NAMES)), y)
+    model.fit(pd.DataFrame(X, columns=list(NAMES)), y)
     assert model.alphas_[0] > model.alpha_1se_ > model.alpha_min_
     assert np.all(model.path_.coefs[:, -1] != 0)
     return model
@@ -90,12 +89,13 @@ def assert_apart(display):
 # --- labels at the edge ---------------------------------------------------------------------------
 
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=15))
-def test_spread_is_the_nearest_admissible_arrangement(wanted):
-    wanted = np.array(wanted)
-    positions = spread(wanted, gap=5.0, low=0.0, high=100.0)
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 6)), min_size=1, max_size=15))
+def test_spread_is_the_nearest_admissible_arrangement(labels):
+    wanted, sizes = np.array(labels).T
+    positions = spread(wanted, sizes, low=0.0, high=100.0)
     order = np.argsort(wanted, kind="stable")
-    assert np.all(np.diff(positions[order]) >= 5.0 - 1e-9)
+    apart = (sizes[order][1:] + sizes[order][:-1]) / 2
+    assert np.all(np.diff(positions[order]) >= apart - 1e-9)
     assert positions.min() >= -1e-9 and positions.max() <= 100.0 + 1e-9
     # Optimality for a convex problem: no admissible direction descends. Moving any block of labels
     # that touch, from its upper or lower end, must not bring them nearer to where they want to be.
@@ -106,13 +106,14 @@ def test_spread_is_the_nearest_admissible_arrangement(wanted):
                 tried = positions.copy()
                 tried[order[first : last + 1]] += move
                 admissible = (
-                    np.all(np.diff(tried[order]) >= 5.0) and 0 <= tried.min() <= tried.max() <= 100
+                    np.all(np.diff(tried[order]) >= apart)
+                    and 0 <= tried.min() <= tried.max() <= 100
                 )
                 if admissible:
                     assert np.sum((tried - wanted) ** 2) >= loss - 1e-6
 
 
-def test_spread_leaves_alone_what_is_apart():
+def test_spread_leaves_labels_alone_that_do_not_overlap():
     assert_array_equal(spread(np.array([30.0, 10.0, 20.0]), 5.0, 0.0, 100.0), [30.0, 10.0, 20.0])
 
 
@@ -138,13 +139,9 @@ def test_long_names_are_cut_where_they_are_alike():
     assert plain(sensors)[3] == "temperature…r_003_hourl…"
     for names in (sensors, [*sensors, *sensors[:2], "short"]):
         assert len(set(plain(names))) == len(set(names))
-
-
-def test_labels_keep_the_order_of_the_lines(fitted):
-    display = PathDisplay.from_path(fitted.path_)
-    drawn = boxes(display)
-    ends = [label.xy[1] for label in display.labels_]
-    assert_array_equal(np.argsort(ends), np.argsort([box.y0 for box in drawn]))
+    alone = f"first_part_{'x' * 50}_last_part"
+    assert plain([alone, "short"]) == ["first_part_…x_last_part", "short"]
+    assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
 def test_labels_take_room_from_given_axes_without_layout(fitted):
@@ -232,8 +229,10 @@ def test_room_of_axes_that_somebody_else_places_is_left_alone(fitted):
     assert inset.get_axes_locator() is locator
 
 
-def test_labels_follow_a_zoom(fitted):
+def test_labels_keep_the_order_of_the_lines_and_follow_a_zoom(fitted):
     display = PathDisplay.from_path(fitted.path_)
+    ends = [label.xy[1] for label in display.labels_]
+    assert_array_equal(np.argsort(ends), np.argsort([box.y0 for box in boxes(display)]))
     display.ax_.set_ylim(0.5, 4.0)
     boxes(display)
     for label in display.labels_:
@@ -246,15 +245,6 @@ def test_names_are_shown_as_they_are_written(fitted):
     shown = {label.get_text() for label in display.labels_}
     assert {"age", "$income", "body_mass", "50% $x_1$", "ldl raw"} <= shown
     assert not any(label.get_parse_math() or label.get_usetex() for label in display.labels_)
-
-
-def test_long_names_are_cut_in_the_middle():
-    name = "first_part_" + "x" * 50 + "_last_part"
-    [text, short] = plain([name, "short"])
-    assert len(text) < 25
-    assert text.startswith("first_part") and text.endswith("last_part")
-    assert short == "short"
-    assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
 # --- ticks ----------------------------------------------------------------------------------------
@@ -482,14 +472,6 @@ def test_path_of_zeros():
     assert "0 of 3 kept" in display.ax_.get_xlabel()
 
 
-def test_an_estimator_that_is_not_fitted_is_refused():
-    for draw in (PathDisplay.from_estimator, CVDisplay.from_estimator):
-        with pytest.raises(ValueError, match=r"SparseStepCV has no path_: fit"):
-            draw(SparseStepCV())
-    with pytest.raises(ValueError, match="SparseStep has no alpha_: fit"):
-        AnnealingDisplay.from_estimator(SparseStep(), np.ones((3, 1)), np.ones(3))
-
-
 # --- the choice of alpha --------------------------------------------------------------------------
 
 
@@ -714,11 +696,6 @@ def test_few_weights_are_all_shown():
     assert "not shown: 1 more" in display.plot(most=1).ax_.get_xlabel()
 
 
-def test_a_model_that_is_no_average_has_no_weights(fitted):
-    with pytest.raises(ValueError, match=r"no inclusion_: fit a SparseStepCV\(rule=\"average\"\)"):
-        InclusionDisplay.from_estimator(fitted)
-
-
 # --- paths over sizes -----------------------------------------------------------------------------
 
 
@@ -835,7 +812,6 @@ def test_annealing_does_not_depend_on_units(data):
 
 def test_annealing_by_an_estimator_uses_its_settings(data):
     X, y = data
-    pandas = pytest.importorskip("pandas")
     estimator = SparseStep(
         alpha=40.0,
         fit_intercept=False,
@@ -846,7 +822,7 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
         t_max=3,
         epsilon=1e-5,
         penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0],
-    ).fit(pandas.DataFrame(X, columns=list("abcdef")), y)
+    ).fit(pd.DataFrame(X, columns=list("abcdef")), y)
     display = AnnealingDisplay.from_estimator(estimator, X, y)
     assert display.feature_names == ["a", "b", "c", "d", "e", "f"]
     assert_allclose(display.gammas[:3], [1e3, 250.0, 62.5])
@@ -859,11 +835,11 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
 
 
 def test_annealing_takes_names_from_frames(data):
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    polars = pytest.importorskip("polars")
     X, y = data
     columns = list("abcdef")
     for frame in (
-        pandas.DataFrame(X, columns=columns),
+        pd.DataFrame(X, columns=columns),
         polars.DataFrame(X, schema=columns),
         polars.DataFrame(X, schema=columns).to_arrow(),
     ):
@@ -951,12 +927,6 @@ def test_penalties_on_given_axes(kind, count):
         assert not first.bbox.overlaps(second.bbox)
 
 
-def test_penalty_needs_as_many_axes_as_panels():
-    _, axes = plt.subplots(1, 2)
-    with pytest.raises(ValueError, match="one axes or 4 for kind='penalties'; got 2"):
-        PenaltyDisplay().plot(ax=axes)
-
-
 # --- all of them ----------------------------------------------------------------------------------
 
 
@@ -998,10 +968,34 @@ def test_what_cannot_be_drawn_is_refused(display, arguments, words):
         display(**arguments)
 
 
-def test_annealing_refuses_missing_values(data):
-    X, y = data
-    with pytest.raises(ValueError, match="contains NaN"):
-        AnnealingDisplay.from_data(np.where(X > 3, np.nan, X), y, alpha=1.0)
+X, Y = np.ones((3, 1)), np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda _: PathDisplay.from_estimator(SparseStepCV()), "SparseStepCV has no path_: fit"),
+        (lambda _: CVDisplay.from_estimator(SparseStepCV()), "SparseStepCV has no path_: fit"),
+        (
+            lambda fitted: PathDisplay.from_estimator(make_pipeline(StandardScaler(), fitted)),
+            r"Pipeline has no path_; give pipe\[-1\], the model",
+        ),
+        (
+            InclusionDisplay.from_estimator,
+            r"no inclusion_: fit a SparseStepCV\(rule=\"average\"\)",
+        ),
+        (lambda _: InclusionDisplay([1.0]).plot(most=0), "most must be at least 1; got 0"),
+        (lambda _: AnnealingDisplay.from_estimator(SparseStep(), X, Y), "has no alpha_: fit"),
+        (lambda _: AnnealingDisplay.from_data(X * np.nan, Y, alpha=1.0), "contains NaN"),
+        (
+            lambda _: PenaltyDisplay().plot(ax=plt.subplots(1, 2)[1]),
+            "one axes or 4 for kind='penalties'; got 2",
+        ),
+    ],
+)
+def test_drawing_says_what_it_lacks(fitted, draw, words):
+    with pytest.raises(ValueError, match=words):
+        draw(fitted)
 
 
 def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data):
@@ -1051,13 +1045,6 @@ for name, call in calls.items():
         raise AssertionError(name)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_what_holds_a_model_is_told_from_it():
-    X, y = load_diabetes(return_X_y=True)
-    pipe = make_pipeline(StandardScaler(), SparseStepCV(10, cv=3)).fit(X, y)
-    with pytest.raises(ValueError, match=r"Pipeline has no path_; give pipe\[-1\], the model"):
-        PathDisplay.from_estimator(pipe)
 
 
 def test_annealing_takes_penalty_factors_by_name():

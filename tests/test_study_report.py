@@ -4,7 +4,6 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from html_page import Page
 from sparsestep.study.figures import (
     blank,
     figures_of,
@@ -237,47 +237,21 @@ def test_names_of_the_parts_of_pictures_do_not_collide():
 # --- the page -------------------------------------------------------------------------------------
 
 
-class Page(HTMLParser):
-    """What a page loads, its names, its text, and whether its tags close."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.loaded, self.ids, self.text, self.open = [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        self.loaded += [attributes[name] for name in ("src", "href") if name in attributes]
-        self.ids += [attributes["id"]] if "id" in attributes else []
-        if tag not in ("meta", "link"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
-        if tag not in ("meta", "link"):
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 def test_the_page_needs_nothing_else(folder):
     text = page_of(folder)
     page = Page(text)
-    assert page.open == []
-    assert all(target.startswith(("#", "data:,")) for target in page.loaded)
+    loaded = {e[name] for e in page.elements for name in ("src", "href") if name in e}
+    assert all(target.startswith(("#", "data:,")) for target in loaded)
     assert "<script" not in text and "@import" not in text and "url(http" not in text
     assert "default-src 'none'" in text
-    assert len(page.ids) == len(set(page.ids))
-    assert {target[1:] for target in page.loaded if target.startswith("#")} <= set(page.ids)
+    ids = [e["id"] for e in page.elements if "id" in e]
+    assert len(ids) == len(set(ids))
+    assert {target[1:] for target in loaded if target.startswith("#")} <= set(ids)
     assert len(text) < 1_700_000
 
 
 def test_the_page_has_what_it_should(folder, analysis):
-    text = " ".join("".join(Page(page_of(folder)).text).split())
+    text = Page(page_of(folder)).text
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     for claim in summary["claims"]:
         assert claim["claim"] in text and claim["verdict"] in text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.axes import places, plain
+from sparsestep.display.axes import places
 from sparsestep.display.base import (
     Display,
     fitted,
@@ -140,10 +140,8 @@ class AnnealingDisplay(Display):
             Whether to scale the columns and `y` to unit variance, and alpha with `y`, as the
             estimators do. The coefficients drawn are then those of the standardized data, in
             which gamma is too: standard deviations of `y` for one of the variable.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        max_labels : int, default=12
-            The largest number of variables that are named.
+        ax, max_labels : optional
+            As in :meth:`plot`.
         **settings
             ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
             ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
@@ -189,10 +187,8 @@ class AnnealingDisplay(Display):
             The data it was fitted to.
         y : array_like of shape (n_samples,)
             The target.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        max_labels : int, default=12
-            The largest number of variables that are named.
+        ax, max_labels : optional
+            As in :meth:`plot`.
 
         Returns
         -------
@@ -239,7 +235,8 @@ class AnnealingDisplay(Display):
         from sparsestep.display import drawing
 
         last = self.coefs[:, -1]
-        kept = np.argsort(-np.abs(last), kind="stable")[: np.count_nonzero(last)]
+        kept = np.argsort(-np.abs(last), kind="stable")[: np.count_nonzero(last)].tolist()
+        named = kept[:max_labels]
         dropped = np.flatnonzero(last == 0)
         furthest = dropped[np.argsort(-np.abs(self.coefs[dropped]).max(axis=1), kind="stable")]
 
@@ -251,19 +248,8 @@ class AnnealingDisplay(Display):
             drawing.PALE if many else drawing.GREY,
             0.5 if many else 1.0,
         )
-        self.lines_ = {}
-        named = [int(j) for j in kept[:max_labels]]
-        colours = drawing.cycled(len(named))
-        unnamed = [(drawing.GREY, "-")] * (len(kept) - len(named))
-        for j, (colour, style) in zip(kept, [*colours, *unnamed], strict=True):
-            (self.lines_[int(j)],) = ax.plot(
-                self.gammas,
-                self.coefs[j],
-                color=colour,
-                linestyle=style,
-                linewidth=1.6 if j in named else 0.8,
-                marker="o" if len(self.gammas) == 1 else None,
-            )
+        dot = "o" if len(self.gammas) == 1 else None
+        self.lines_ = drawing.lines(ax, self.gammas, self.coefs, kept, len(named), marker=dot)
         first, final = self._eventful()
         drawing.log_axis(ax, places(self.gammas[[first, final]]))
         largest = np.abs(self.coefs).max() or 1.0
@@ -275,21 +261,19 @@ class AnnealingDisplay(Display):
         )
 
         notes = ["shaded: |coefficient| < gamma"]
-        if unnamed:
-            notes.append(f"thin: {len(unnamed)} more kept")
+        if len(kept) > len(named):
+            notes.append(f"thin: {len(kept) - len(named)} more kept")
         units = " (standardized)" if self.standardized else ""
         drawing.xlabel(ax, f"gamma{units}", notes)
         ax.set_ylabel(f"coefficient{units}")
-        ends, names = [*last[named]], plain(self.feature_names[j] for j in named)
-        edges = [colour for colour, _ in colours]
+        labels = [(last[j], self.feature_names[j], self.lines_[j].get_color()) for j in named]
         if len(dropped):
-            ends, edges = [*ends, 0.0], [*edges, drawing.GREY]
-            names.append(f"{len(dropped)} dropped")
-        self.labels_ = drawing.label_edge(ax, ends, names, edges)
+            labels.append((0.0, f"{len(dropped)} dropped", drawing.GREY))
+        self.labels_ = drawing.label_edge(ax, labels)
         return self._finish(ax)
 
     def _eventful(self) -> tuple[int, int]:
-        """First and last gamma of the part in which a coefficient moves, with some air."""
+        """First and last gamma of the part in which a coefficient moves, and four around it."""
         tolerance = 0.01 * np.abs(self.coefs).max()
         moved = np.any(np.abs(self.coefs - self.coefs[:, :1]) > tolerance, axis=0)
         unsettled = np.any(np.abs(self.coefs - self.coefs[:, -1:]) > tolerance, axis=0)

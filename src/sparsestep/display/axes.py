@@ -1,6 +1,6 @@
-"""Where alphas, ticks, steps and names stand in a picture: plain numbers, without matplotlib.
+"""Positions of alphas, ticks, steps and names in a picture: plain numbers, without matplotlib.
 
-Both the displays, which draw with matplotlib, and the report, which writes its own SVG, use these.
+The displays draw with matplotlib, the report and the study write SVG; all place things by these.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ _HALF_DECADE = np.sqrt(10.0)
 
 @dataclass(frozen=True)
 class Places:
-    """The ends of the axis, the least alpha above zero, and the strip that stands for zero."""
+    """The ends of the axis of alpha, the least alpha above zero, and the strip of alpha = 0."""
 
     left: float
     right: float
@@ -42,27 +42,27 @@ class Places:
 
     @property
     def zero(self) -> float | None:
-        """Where the tick of alpha = 0 is: the middle of its strip."""
+        """The position of the tick of alpha = 0: the middle of its strip."""
         return None if self.strip is None else float(np.sqrt(self.strip[0] * self.strip[1]))
 
     @property
     def break_at(self) -> float | None:
-        """Where the axis is broken: the middle of the gap, if something stands on either side."""
+        """The position of the break mark: the middle of the gap between the strip and the rest."""
         if self.strip is None or not np.isfinite(self.least):
             return None
         return float(np.sqrt(self.least * self.strip[0]))
 
     def at(self, alphas: Array) -> Array:
-        """The place of each alpha, as a number on the axis."""
+        """The position of each alpha, as a number on the axis."""
         return np.asarray(alphas if self.zero is None else np.where(alphas, alphas, self.zero))
 
     def fractions(self, alphas: Array) -> Array:
-        """The place of each alpha, as a fraction of the way from left to right."""
+        """The position of each alpha, as a fraction of the axis from left to right."""
         left, right = np.log(self.left), np.log(self.right)
         return np.asarray((left - np.log(self.at(alphas))) / (left - right))
 
     def broken(self, x: Array, rows: Array, at_zero: Array, *, wide: bool) -> tuple[Array, Array]:
-        """Lines over x, continued after a gap by their value at zero: a point, or a wide stroke."""
+        """Lines over x, and after a gap their values at alpha = 0: as points, or strip-wide."""
         if self.strip is None or self.zero is None or at_zero.shape[1] == 0:
             return x, rows
         beyond = [np.nan, *(self.strip if wide else [self.zero])]
@@ -72,9 +72,10 @@ class Places:
 
 
 def places(alphas: Array, gap: float = 0.06, strip: float = 0.10) -> Places:
-    """Room for all alphas; a decade around them if those above zero are one point.
+    """The axis of these alphas; a decade around a single alpha above zero.
 
-    Zero has a strip beyond a gap, both in parts of the logarithmic stretch of the others.
+    `gap` and `strip` are the widths of the gap before zero and of its strip, as fractions of the
+    logarithmic range of the other alphas.
     """
     above = alphas[alphas > 0]
     if len(above) == 0:
@@ -90,10 +91,10 @@ def places(alphas: Array, gap: float = 0.06, strip: float = 0.10) -> Places:
 
 
 def spaced(at: Array, most: int = 7, apart: float = 0.06) -> list[int]:
-    """Indices of a few ascending fractions of an axis, evenly, none too near to the next."""
+    """Indices of at most `most` of the ascending fractions, about evenly spaced."""
     wanted = np.linspace(at[0], at[-1], most)
     shown = np.unique(np.abs(at[:, np.newaxis] - wanted).argmin(axis=0))
-    # From right to left: the last stands beside the names, or at zero, and always stays.
+    # From right to left: the last, beside the names or at zero, is always kept.
     kept = [int(shown[-1])]
     for index in shown[-2::-1]:
         if at[kept[-1]] - at[index] >= apart:
@@ -112,9 +113,9 @@ _LONG = 3.0
 
 
 def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> list[float]:
-    """The densest ticks of which two or more fit; otherwise the most that do.
+    """The densest set of ticks of which at least two fit; otherwise the set of which most fit.
 
-    `fitting` is given ascending ticks, and returns those that fit: none if they are too many.
+    `fitting` takes ascending ticks and returns those that fit: none if the set is too dense.
     """
     best: Array = np.array([])
     for choice in _choices(low, high):
@@ -172,12 +173,12 @@ def scientific(value: float) -> tuple[str, int]:
 
 
 def step_corners(x: Array, between: Array, rows: Array) -> tuple[Array, Array]:
-    """Corners of steps that have the values of the rows at x, and jump between."""
+    """Corners of step functions with the values `rows` at x, that jump at `between`."""
     return np.concatenate([x[:1], np.repeat(between, 2), x[-1:]]), np.repeat(rows, 2, axis=1)
 
 
 def without_zeros(rows: Array) -> Array:
-    """Lines cut where they are zero: only the corner before a rise and after a fall stays."""
+    """NaN for zeros, except beside a nonzero value: there the line rises from zero or falls."""
     nonzero = rows != 0
     drawn = nonzero.copy()
     drawn[:, 1:] |= nonzero[:, :-1]
@@ -193,7 +194,7 @@ _COMMON = 3
 
 
 def plain(names: Iterable[object]) -> list[str]:
-    """Names on one line each, of bounded length, cut where they do not differ."""
+    """Names on one line each, of bounded length; the parts in which they differ stay."""
     texts = [" ".join(str(name).split()) for name in names]
     shown = {text: _cut(text, len(text)) for text in texts}
     groups = defaultdict(list)
@@ -201,7 +202,7 @@ def plain(names: Iterable[object]) -> list[str]:
         groups[short].append(text)
     for alike in groups.values():
         if len(alike) > 1:
-            # Of names in the order of the alphabet, the first and the last have least in common.
+            # The prefix that the first and the last name of the alphabet share is common to all.
             pairs = zip(min(alike), max(alike), strict=False)
             start = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
             shown |= {text: _cut(text, start - _COMMON) for text in alike}
@@ -209,7 +210,7 @@ def plain(names: Iterable[object]) -> list[str]:
 
 
 def _cut(text: str, start: int) -> str:
-    """The beginning of a name and what comes from `start` on, or its end."""
+    """The beginning of a long name and the part from `start` on, or its end."""
     if len(text) <= _LONGEST_NAME:
         return text
     half = (_LONGEST_NAME - 1) // 2
@@ -217,14 +218,16 @@ def _cut(text: str, start: int) -> str:
     return f"{text[:half]}…{text[start : start + half]}" + "…" * (start + half < len(text))
 
 
-def spread(wanted: Array, gap: float, low: float, high: float) -> Array:
-    """Positions nearest to `wanted`, in their order, at least `gap` apart, from `low` to `high`.
+def spread(wanted: Array, sizes: float | Array, low: float, high: float) -> Array:
+    """Centres of labels of these sizes, nearest to `wanted`, from `low` to `high`, in order.
 
-    With the wanted positions sorted and ``z_i = p_i - i * gap``, "at least gap apart" says that z
-    does not decrease, so the least squares answer is an isotonic regression, clipped to the ends.
+    Neighbours are at least the mean of their sizes apart: with the wanted centres sorted and s_i
+    the sum of these distances up to label i, ``z_i = p_i - s_i`` does not decrease. So the least
+    squares solution is an isotonic regression, clipped to the ends.
     """
     order = np.argsort(wanted, kind="stable")
-    steps = gap * np.arange(len(wanted))
+    size = np.broadcast_to(sizes, wanted.shape)[order]
+    steps = np.concatenate([[0.0], np.cumsum((size[:-1] + size[1:]) / 2)])
     positions = np.empty(len(wanted))
     positions[order] = np.clip(_isotonic(wanted[order] - steps), low, high - steps[-1]) + steps
     return positions

@@ -1,4 +1,4 @@
-"""What the displays have in common: their axes, and the checks of their input."""
+"""The base class of the displays, and the checks of their input."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ __all__ = [
     "names_or_default",
     "nearest",
     "numbers_from",
+    "one_number",
     "one_row_each",
     "one_target",
     "require_matplotlib",
@@ -38,14 +39,14 @@ class Display:
     figure_: Figure | SubFigure
 
     def _begin(self, ax: Axes | None) -> Axes:
-        """The axes to draw on: those given, or in a new figure that makes room around them."""
+        """The given axes, or those of a new figure with constrained layout."""
         require_matplotlib(f"{type(self).__name__}.plot")
         import matplotlib.pyplot as plt
 
         return plt.subplots(layout="constrained")[1] if ax is None else ax
 
     def _finish(self, ax: Axes) -> Self:
-        """Keep the axes, which leave room for their surroundings."""
+        """Store the axes, and let them leave room for their labels."""
         from sparsestep.display.room import make_room
 
         make_room(ax)
@@ -53,14 +54,14 @@ class Display:
         return self
 
     def _titled(self, title: str | None) -> Self:
-        """The name of one of several targets as title."""
+        """Show the name of one of several targets as title."""
         if title is not None:
             self.ax_.set_title(plain([title])[0], parse_math=False)
         return self
 
 
 def require_matplotlib(caller: str) -> None:
-    """Say what is missing and how to get it."""
+    """Raise an error that says how to install matplotlib, if it is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -79,7 +80,7 @@ def fitted(estimator: Any, attribute: str, advice: str) -> Any:
 
 
 def one_target(estimator: Any, target: int | str | None) -> tuple[Any, int, str | None]:
-    """The path of one target, which target that is, and its name if there are several."""
+    """The path of one target, the number of the target, and its name if there are several."""
     paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
     paths = paths if isinstance(paths, list) else [paths]
     models = estimator._fitted
@@ -108,14 +109,19 @@ def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
 def numbers_from(
     parameter: str, values: ArrayLike, *, above_zero: bool = False, size: int | None = None
 ) -> Array:
-    """Numbers from zero on, or above it, in one dimension: so many, or at least one."""
+    """One-dimensional numbers, not below zero or above it; `size` of them, or at least one."""
     array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     array = finite(parameter, array, (array.size if size is None else size,))
     if array.size == 0 or np.any(array <= 0 if above_zero else array < 0):
-        wanted = "positive numbers, for the axis is logarithmic"
-        wanted = wanted if above_zero else "numbers from 0 on, at least one"
+        positive = "positive numbers, for the axis is logarithmic"
+        wanted = positive if above_zero else "numbers from 0 on, at least one"
         raise ValueError(f"{parameter} must be {wanted}; got {values!r}.")
     return array
+
+
+def one_number(parameter: str, value: float | None) -> float | None:
+    """A number from zero on, or None."""
+    return None if value is None else float(numbers_from(parameter, [value])[0])
 
 
 def one_row_each(parameter: str, values: ArrayLike, along: str, grid: Array) -> Array:
@@ -130,7 +136,7 @@ def one_row_each(parameter: str, values: ArrayLike, along: str, grid: Array) -> 
 
 
 def names_or_default(feature_names: Sequence[str] | None, count: int) -> list[str]:
-    """Names as given, x0, x1, ... if none are."""
+    """The given names, or x0, x1, ..."""
     if feature_names is None:
         return made_up_names(count)
     names = [str(name) for name in feature_names]
@@ -142,7 +148,7 @@ def names_or_default(feature_names: Sequence[str] | None, count: int) -> list[st
 
 
 def nearest(alphas: Array, alpha: float) -> int:
-    """Index of the grid point nearest to alpha on the logarithmic axis, which zero ends."""
+    """Index of the alpha nearest to a given one on the logarithmic axis; zero is at its end."""
     if alpha == 0:
         return int(alphas.argmin())
     with np.errstate(divide="ignore"):

@@ -14,6 +14,7 @@ from sparsestep.display.base import (
     finite,
     nearest,
     numbers_from,
+    one_number,
     one_target,
     require_matplotlib,
 )
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CVDisplay"]
 
-_WORDS = {"min": "minimum", "paired": "paired", "1se": "one SE"}
-# Line and marker of each choice.
-_LOOKS = {"min": ("--", "o"), "paired": ("-.", "D"), "1se": (":", "s"), "chosen": ("--", "o")}
+# Words, line and marker of each choice.
+_LOOKS = {
+    "min": ("minimum", "--", "o"),
+    "paired": ("paired", "-.", "D"),
+    "1se": ("one SE", ":", "s"),
+    "chosen": ("chosen", "--", "o"),
+}
 
 
 class CVDisplay(Display):
@@ -135,15 +140,10 @@ class CVDisplay(Display):
         self.n_nonzero = (
             None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
         )
-        self.alpha_min, self.alpha_paired, self.alpha_1se, self.alpha = (
-            None if value is None else float(numbers_from(parameter, [value])[0])
-            for parameter, value in [
-                ("alpha_min", alpha_min),
-                ("alpha_paired", alpha_paired),
-                ("alpha_1se", alpha_1se),
-                ("alpha", alpha),
-            ]
-        )
+        self.alpha_min = one_number("alpha_min", alpha_min)
+        self.alpha_paired = one_number("alpha_paired", alpha_paired)
+        self.alpha_1se = one_number("alpha_1se", alpha_1se)
+        self.alpha = one_number("alpha", alpha)
         self.chosen = chosen
         self.name = name
 
@@ -234,7 +234,7 @@ class CVDisplay(Display):
         (self.line_,) = ax.plot(x, mean, ".-", color=blue, linewidth=1.4, markersize=4)
 
         def band(se: Array | None, share: float, alpha: float) -> FillBetweenPolyCollection | None:
-            """A share of a standard error to either side."""
+            """The area of the error plus and minus a share of its standard error."""
             if se is None:
                 return None
             rows = np.vstack([error - share * se[order], error + share * se[order]])
@@ -249,7 +249,7 @@ class CVDisplay(Display):
         for key, label, alpha in choices:
             at = nearest(alphas, alpha)
             kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
-            style, marker = _LOOKS[key]
+            _, style, marker = _LOOKS[key]
             (at_alpha,) = place.at(np.array([alpha]))
             ax.axvline(at_alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
             (self.marks_[key],) = ax.plot(
@@ -268,7 +268,7 @@ class CVDisplay(Display):
             )
 
         def level(alpha: float | None, se: Array | None) -> Line2D | None:
-            """One standard error above the minimum, from a choice to there."""
+            """A line one standard error above the minimum, from a choice to the minimum."""
             if alpha is None or se is None or self.alpha_min in (None, alpha):
                 return None
             at = nearest(alphas, self.alpha_min)
@@ -277,7 +277,7 @@ class CVDisplay(Display):
             return line
 
         self.bound_ = level(self.alpha_1se, self.se)
-        # The difference of the minimum to itself has no error.
+        # The paired standard error is 0 at the minimum, so this line is at the smallest error.
         self.least_ = level(self.alpha_paired, self.paired_se)
         if self.marks_:
             drawing.legend(ax)
@@ -290,7 +290,7 @@ class CVDisplay(Display):
         return self._finish(ax)
 
     def _choices(self) -> list[tuple[str, str, float]]:
-        """What to mark: key, words for the legend, alpha. Choices that coincide share a mark."""
+        """Points to mark: key, words for the legend, alpha. Choices of one alpha share a mark."""
         rules = {"min": self.alpha_min, "paired": self.alpha_paired, "1se": self.alpha_1se}
         at: dict[float, list[str]] = {}
         for rule, alpha in rules.items():
@@ -298,7 +298,7 @@ class CVDisplay(Display):
                 at.setdefault(alpha, []).append(rule)
         choices = []
         for alpha, keys in at.items():
-            words = " and ".join(_WORDS[key] for key in keys)
+            words = " and ".join(_LOOKS[key][0] for key in keys)
             words += f" ({self.chosen})" if alpha == self.alpha else ""
             choices.append((keys[0], words, alpha))
         if self.alpha is not None and self.alpha not in at:

@@ -1,4 +1,4 @@
-"""What the pictures share: colours, axes, ticks, and labels at the edge that never overlap.
+"""Drawing that the displays share: colours, lines, axes, ticks, and names that never overlap.
 
 This module imports matplotlib; the displays import it when they draw, not before.
 """
@@ -14,6 +14,7 @@ from matplotlib.axes._secondary_axes import SecondaryAxis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, NullLocator
@@ -24,6 +25,7 @@ from sparsestep.display.axes import (
     Places,
     at_digits,
     log_ticks,
+    plain,
     scientific,
     spaced,
     spread,
@@ -37,6 +39,7 @@ __all__ = [
     "cycled",
     "label_edge",
     "legend",
+    "lines",
     "log_axis",
     "pale_lines",
     "size_axes",
@@ -75,9 +78,23 @@ def pale_lines(ax: Axes, x: Array, rows: Array, colour: str, width: float) -> Li
     if len(rows) == 0:
         return None
     each = [np.column_stack([x, row]) for row in rows]
-    lines = LineCollection(each, colors=colour, linewidths=width, zorder=1.5)
-    ax.add_collection(lines)
-    return lines
+    collection = LineCollection(each, colors=colour, linewidths=width, zorder=1.5)
+    ax.add_collection(collection)
+    return collection
+
+
+def lines(
+    ax: Axes, x: Array, rows: Array, variables: Sequence[int], named: int, **style: Any
+) -> dict[int, Line2D]:
+    """Draw the rows of some variables: the first `named` in colour, the others thin and grey."""
+    looks = [*cycled(named), *[(GREY, "-")] * (len(variables) - named)]
+    drawn = {}
+    for place, (j, (colour, dashes)) in enumerate(zip(variables, looks, strict=True)):
+        width = 1.6 if place < named else 0.8
+        (drawn[j],) = ax.plot(
+            x, rows[j], color=colour, linestyle=dashes, linewidth=width, markevery=[0], **style
+        )
+    return drawn
 
 
 def legend(ax: Axes) -> Legend:
@@ -98,13 +115,13 @@ def legend(ax: Axes) -> Legend:
 
 
 def _letters(ax: Axes, size: float) -> int:
-    """How many letters beside each other are as wide as the axes: each about half its height."""
+    """Number of letters that fit into the width of the axes; a letter is half as wide as high."""
     return int(ax.get_window_extent().width * 72.0 / ax.figure.dpi / (0.5 * size))
 
 
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
-    """The axis and, below it, what is marked: a legend would cover lines."""
-    # A line may stand out a little.
+    """The name of the axis and, below it, notes on the marks: a legend would cover lines."""
+    # A line of text may be a little wider than the axes.
     letters = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
     ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
 
@@ -174,24 +191,24 @@ def _offset_beside(ax: Axes) -> None:
 
 
 class _LogTicks(Locator):
-    """Ticks of what the axis shows now, with one for zero where there is a place for it.
+    """Ticks of the current view, with one for zero where the axis has a strip for it.
 
-    With labels, the densest whose labels stand apart (matplotlib's own, of one or two decades,
-    overlap); without, those at every digit, or at every power of ten.
+    Labelled: the densest ticks whose labels do not overlap, as those of matplotlib's LogLocator do
+    on one or two decades. Unlabelled: every digit, or every power of ten.
     """
 
     def __init__(self, place: Places, *, labelled: bool) -> None:
         self._zero, self._labelled = place.zero, labelled
-        # A zoom may show what is below the least alpha, unless zero stands there.
+        # A zoom may show values below the least alpha, unless the strip of zero is there.
         self._least = 0.0 if place.zero is None else place.least
 
     def __call__(self) -> list[float]:
-        """The ticks of what is shown now."""
+        """The ticks of the current view."""
         assert self.axis is not None
         return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """The ticks between two values, that of zero last."""
+        """The ticks between two values, zero last."""
         low, high = sorted((vmin, vmax))
         ticks: list[float] = []
         if self._labelled and self._zero is not None and low <= self._zero <= high:
@@ -207,7 +224,7 @@ class _LogTicks(Locator):
         return [float(tick) for tick in every if low <= tick <= high]
 
     def _fitting(self, ticks: Array, length: float) -> Array:
-        """The ticks beside that of zero, if their labels leave room between them."""
+        """The ticks that leave room for the label of zero; none if labels would overlap."""
         assert self.axis is not None
         # Widths of an M in a unit of the logarithm; matplotlib counts three for a tick.
         ems = 3.0 * self.axis.get_tick_space() / length
@@ -221,24 +238,24 @@ class _LogTicks(Locator):
 
 
 class _LogLabels(Formatter):
-    """Decimals where all ticks are of moderate size, powers of ten otherwise; 0 at its place."""
+    """Decimals where all ticks are from 0.001 to 10000, powers of ten otherwise; and 0."""
 
     def __init__(self, zero: float | None) -> None:
         self._zero = zero
 
     def format_ticks(self, values: Any) -> list[str]:
-        """The labels of all ticks together, for they are written alike."""
+        """The labels of all ticks, in one notation."""
         others = [value for value in values if value != self._zero]
         written = dict(zip(others, _texts(others), strict=True))
         return [written.get(value, "0") for value in values]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of one value: what an interactive window shows beside the pointer."""
+        """The label of one value, which an interactive window shows beside the pointer."""
         return "0" if x == self._zero else f"{x:.3g}"
 
 
 def _texts(values: Sequence[float] | Array) -> list[str]:
-    """Numbers as labels, in one way for all of them."""
+    """Numbers as labels, all in the same notation."""
     if all(1e-3 <= value < 1e4 for value in values):
         return [f"{value:.6g}" for value in values]
     parts = [scientific(value) for value in values]
@@ -257,12 +274,11 @@ def _width(text: str) -> float:
     return 0.64 * (len(digits.replace("\\times", "x")) + 2) + 0.5 * len(exponent.strip("{}$"))
 
 
-def label_edge(
-    ax: Axes, values: Sequence[float], names: Sequence[str], colours: Sequence[str]
-) -> list[Annotation]:
-    """Names beside the right edge at the heights `values`, the most important first."""
-    labels = []
-    for value, name, colour in zip(values, names, colours, strict=True):
+def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annotation]:
+    """Labels beside the right edge, the most important first: a height, a name and a colour."""
+    drawn = []
+    names = plain(name for _, name, _ in labels)
+    for (value, _, colour), name in zip(labels, names, strict=True):
         label = ax.annotate(
             name,
             xy=(1.0, value),
@@ -286,14 +302,14 @@ def label_edge(
         # A name is data: its dollars and underscores are no formula.
         label.set_parse_math(False)
         label.set_usetex(False)
-        labels.append(label)
-    if labels:
-        ax.add_artist(_KeepApart(labels))
-    return labels
+        drawn.append(label)
+    if drawn:
+        ax.add_artist(_KeepApart(drawn))
+    return drawn
 
 
 class _KeepApart(Artist):
-    """Draws nothing: moves labels apart before each drawing, at the size that they have then."""
+    """An invisible artist that moves labels apart at each drawing, by their current sizes."""
 
     def __init__(self, labels: list[Annotation]) -> None:
         super().__init__()
@@ -302,7 +318,7 @@ class _KeepApart(Artist):
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Give each label its height; hide those whose line leaves the view, and those too many."""
+        """Place the labels; hide those of lines outside the view, and those without room."""
         axes = self.axes
         figure = self.get_figure(root=True)
         if not isinstance(axes, Axes) or figure is None:

@@ -91,10 +91,8 @@ class InclusionDisplay(Display):
         target : int or str, optional
             Which target, if there are several: its number, from 0, or its name, which becomes the
             title.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default, as high as the bars need.
-        most : int, default=30
-            The largest number of bars; given axes have no more than there is room for names.
+        ax, most : optional
+            As in :meth:`plot`.
 
         Returns
         -------

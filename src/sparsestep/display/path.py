@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.display.axes import places, plain, step_corners, without_zeros
+from sparsestep.display.axes import places, step_corners, without_zeros
 from sparsestep.display.base import (
     Array,
     Display,
@@ -16,6 +16,7 @@ from sparsestep.display.base import (
     names_or_default,
     nearest,
     numbers_from,
+    one_number,
     one_row_each,
     one_target,
     require_matplotlib,
@@ -136,7 +137,7 @@ class PathDisplay(Display):
         self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
         m = len(self.coefs)
         self.feature_names = names_or_default(feature_names, m)
-        self.alpha = None if alpha is None else float(numbers_from("alpha", [alpha])[0])
+        self.alpha = one_number("alpha", alpha)
         self.truth = None if truth is None else finite("truth", truth, (m,))
         self.scale = None if scale is None else numbers_from("scale", scale, size=m)
         self.chosen, self.by_size, self.steps = chosen, by_size, steps
@@ -167,10 +168,8 @@ class PathDisplay(Display):
             True coefficients, if they are known.
         scale : array_like of shape (n_features,), optional
             Standard deviations of the variables, to draw the effect of one of each.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        max_labels : int, default=12
-            The largest number of variables that are named.
+        ax, max_labels : optional
+            As in :meth:`plot`.
 
         Returns
         -------
@@ -227,10 +226,8 @@ class PathDisplay(Display):
             Whether to draw the effect of one standard deviation of each variable instead of its
             coefficient: the target's change, in its own units, by which variables in different
             units can be compared.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        max_labels : int, default=12
-            The largest number of variables that are named.
+        ax, max_labels : optional
+            As in :meth:`plot`.
 
         Returns
         -------
@@ -295,14 +292,15 @@ class PathDisplay(Display):
         from sparsestep.display import drawing
 
         order = np.argsort(-self.alphas, kind="stable")
+        kept = np.count_nonzero(self.coefs[:, order], axis=0)
         if self.by_size:
-            counts = np.count_nonzero(self.coefs[:, order], axis=0)
-            order = order[np.unique(counts, return_index=True)[1]]
-        alphas, coefs = self.alphas[order], self._drawn(self.coefs[:, order].T).T
-        truth = None if self.truth is None else self._drawn(self.truth)
+            kept, first = np.unique(kept, return_index=True)
+            order = order[first]
+        scale = np.ones(len(self.coefs)) if self.scale is None else self.scale
+        alphas, coefs = self.alphas[order], self.coefs[:, order] * scale[:, np.newaxis]
+        truth = None if self.truth is None else self.truth * scale
         chosen = None if self.alpha is None else nearest(alphas, self.alpha)
         main, others = _ranked(coefs, truth, chosen, max_labels)
-        kept = np.count_nonzero(self.coefs[:, order], axis=0)
         above = alphas > 0
         if self.by_size:
             x, heights = _size_vertices(kept, coefs)
@@ -319,19 +317,10 @@ class PathDisplay(Display):
         pale = np.setdiff1d(np.arange(len(coefs)), main)
         width = 1.0 if others else 0.5
         self.muted_ = drawing.pale_lines(ax, x, heights[pale], drawing.PALE, width)
-        self.lines_ = {}
-        colours = drawing.cycled(len(main))
-        for j, (colour, style) in zip(main, colours, strict=True):
-            (self.lines_[j],) = ax.plot(
-                x,
-                heights[j],
-                color=colour,
-                linestyle=style,
-                linewidth=1.6,
-                marker="o" if np.count_nonzero(above) == 1 else None,
-                markevery=[0],
-                solid_joinstyle="miter",
-            )
+        dot = "o" if np.count_nonzero(above) == 1 else None
+        self.lines_ = drawing.lines(
+            ax, x, heights, main, len(main), marker=dot, solid_joinstyle="miter"
+        )
 
         self.truth_ = [] if truth is None else self._mark_truth(ax, truth)
         self.alpha_line_ = None
@@ -351,18 +340,16 @@ class PathDisplay(Display):
             self.top_ = drawing.count_axis(ax, alphas, kept, place)
         drawing.xlabel(ax, "variables kept" if self.by_size else "alpha", notes)
         ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
-        named = [*main, *others]
+        colours = [line.get_color() for line in self.lines_.values()]
+        colours += [drawing.GREY] * len(others)
         self.labels_ = drawing.label_edge(
             ax,
-            [coefs[j, -1] for j in named],
-            plain(self.feature_names[j] for j in named),
-            [*(colour for colour, _ in colours), *[drawing.GREY] * len(others)],
+            [
+                (coefs[j, -1], self.feature_names[j], colour)
+                for j, colour in zip([*main, *others], colours, strict=True)
+            ],
         )
         return self._finish(ax)
-
-    def _drawn(self, values: Array) -> Array:
-        """Coefficients, one column per variable, in the units of the picture."""
-        return values if self.scale is None else values * self.scale
 
     def _mark_truth(self, ax: Axes, truth: Array) -> list[Line2D]:
         """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import Array, finite, numbers_from, require_matplotlib
+from sparsestep.display.base import Array, Display, finite, numbers_from, require_matplotlib
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
 __all__ = ["PenaltyDisplay"]
 
 
-class PenaltyDisplay:
+class PenaltyDisplay(Display):
     """The figures of the paper on the penalty.
 
     Parameters
@@ -61,9 +61,7 @@ class PenaltyDisplay:
     2
     """
 
-    ax_: Axes
     axes_: list[Axes]
-    figure_: Figure | SubFigure
     lines_: list[Line2D]
     images_: list[AxesImage]
 
@@ -102,16 +100,16 @@ class PenaltyDisplay:
             This object.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
-        draw = {
-            "penalties": self._plot_penalties,
-            "majorizer": self._plot_majorizer,
-            "norm": self._plot_norm,
-        }[self.kind]
         self.axes_ = self._panels(ax)
         self.ax_ = self.axes_[0] if ax is None or isinstance(ax, Sequence | np.ndarray) else ax
         self.figure_ = self.ax_.figure
         self.lines_, self.images_ = [], []
-        draw()
+        if self.kind == "penalties":
+            self._plot_penalties()
+        elif self.kind == "majorizer":
+            self._plot_majorizer()
+        else:
+            self._plot_norm()
         if self.images_:
             beside = self.axes_ if self.ax_ in self.axes_ else self.ax_
             bar = self.figure_.colorbar(self.images_[-1], ax=beside, ticks=[0, 1, 2])
@@ -169,16 +167,16 @@ class PenaltyDisplay:
         from sparsestep.display.room import make_room
 
         ax = self.axes_[panel]
-        colours = [colour for colour, _ in drawing.cycled(len(curves))]
-        for values, colour in zip(curves.values(), colours, strict=True):
+        labels = []
+        for (name, values), (colour, _) in zip(
+            curves.items(), drawing.cycled(len(curves)), strict=True
+        ):
             self.lines_ += ax.plot(b, values, color=colour, linewidth=1.5)
-        ax.set_title(title)
-        ax.set_xlabel("coefficient")
-        ax.set_ylabel("penalty")
-        ax.set_xlim(b[0], b[-1])
+            labels.append((values[-1], name, colour))
+        ax.set(title=title, xlabel="coefficient", ylabel="penalty", xlim=(b[0], b[-1]))
         ax.set_ylim(bottom=0.0)
         ax.axvline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
-        drawing.label_edge(ax, [values[-1] for values in curves.values()], [*curves], colours)
+        drawing.label_edge(ax, labels)
         make_room(ax)
 
     def _plot_majorizer(self) -> None:
@@ -195,24 +193,19 @@ class PenaltyDisplay:
             linewidth=1.8,
             label=f"penalty, γ² = {gamma**2:.3g}",
         )
-        styles = [":", "-.", "--"]
-        for k, (y, (colour, _)) in enumerate(
-            zip(self.supporting_points, drawing.cycled(len(self.supporting_points)), strict=True)
-        ):
+        looks = zip(drawing.cycled(len(self.supporting_points)), cycle((":", "-.", "--")))
+        for y, ((colour, _), style) in zip(self.supporting_points, looks, strict=True):
             self.lines_ += ax.plot(
                 x,
                 majorizer(x, y, gamma),
                 color=colour,
-                linestyle=styles[k % len(styles)],
+                linestyle=style,
                 linewidth=1.5,
                 label=f"majorizer at {y:g}",
             )
             touching = np.unique([-y, y])
             ax.plot(touching, penalty(touching, gamma), "o", color=colour, markersize=5, label="_")
-        ax.set_xlim(-limit, limit)
-        ax.set_ylim(-0.03, 1.25)
-        ax.set_xlabel("coefficient")
-        ax.set_ylabel("penalty")
+        ax.set(xlabel="coefficient", ylabel="penalty", xlim=(-limit, limit), ylim=(-0.03, 1.25))
         ax.axvline(0.0, color=drawing.PALE, linewidth=0.8, zorder=1)
         drawing.legend(ax)
 
@@ -241,13 +234,8 @@ class PenaltyDisplay:
                 self.lines_ += ax.plot([0, 0], [-1, 1], color=cmap(0.5), linewidth=1.5)
                 ax.plot([0], [0], "o", color=cmap(0.0), markersize=5)
             ax.set_title("counting norm" if k == 0 else f"γ² = {self.gammas[k - 1] ** 2:.3g}")
-            ax.set_xlim(-1.0, 1.0)
-            ax.set_ylim(-1.0, 1.0)
-            ax.set_xticks([-1, 0, 1])
-            ax.set_yticks([-1, 0, 1])
-            ax.set_xlabel("coefficient 1")
-            if k == 0:
-                ax.set_ylabel("coefficient 2")
+            ax.set(xlim=(-1, 1), ylim=(-1, 1), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+            ax.set(xlabel="coefficient 1", ylabel="coefficient 2" if k == 0 else "")
             ax.tick_params(labelleft=k == 0)
 
 

@@ -69,19 +69,16 @@ def _same_place(one: _AxesBase, other: _AxesBase) -> bool:
 
 def _cell(ax: _AxesBase, box: Bbox) -> Bbox:
     """The part of the figure that belongs to axes: halfway to their neighbours, or to its edge."""
-    x0, y0, x1, y1 = 0.0, 0.0, 1.0, 1.0
-    for other in ax.figure.axes:
-        if other is ax or other.figure is not ax.figure:
-            continue
-        theirs = other.get_position(original=True)
-        if theirs.y0 < box.y1 and theirs.y1 > box.y0:
-            if theirs.x0 >= box.x1:
-                x1 = min(x1, (theirs.x0 + box.x1) / 2)
-            elif theirs.x1 <= box.x0:
-                x0 = max(x0, (theirs.x1 + box.x0) / 2)
-        if theirs.x0 < box.x1 and theirs.x1 > box.x0:
-            if theirs.y0 >= box.y1:
-                y1 = min(y1, (theirs.y0 + box.y1) / 2)
-            elif theirs.y1 <= box.y0:
-                y0 = max(y0, (theirs.y1 + box.y0) / 2)
-    return Bbox.from_extents(x0, y0, x1, y1)
+    others = [
+        other.get_position(original=True)
+        for other in ax.figure.axes
+        if other is not ax and other.figure is ax.figure
+    ]
+    beside = [other for other in others if other.y0 < box.y1 and other.y1 > box.y0]
+    stacked = [other for other in others if other.x0 < box.x1 and other.x1 > box.x0]
+    return Bbox.from_extents(
+        max(((b.x1 + box.x0) / 2 for b in beside if b.x1 <= box.x0), default=0.0),
+        max(((b.y1 + box.y0) / 2 for b in stacked if b.y1 <= box.y0), default=0.0),
+        min(((b.x0 + box.x1) / 2 for b in beside if b.x0 >= box.x1), default=1.0),
+        min(((b.y0 + box.y1) / 2 for b in stacked if b.y0 >= box.y1), default=1.0),
+    )

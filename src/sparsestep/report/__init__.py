@@ -20,7 +20,7 @@ from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["environment", "render_report", "write_report"]
 
 _FOLDER = FilePath(__file__).parent
 
@@ -65,12 +65,12 @@ def render_report(
             "There is no report on this model, because its numbers are beyond the range in which "
             "they can be drawn; rescale the columns or the target."
         ) from error
-    environment = _environment()
+    templates = environment()
     explorers = [answer["explorer"] for answer in page["answers"] if answer["explorer"]]
     gutter = max((explorer["picture"]["gutter"] for explorer in explorers), default=0)
-    style = environment.get_template("style.css").render(colours=COLOURS, gutter=gutter)
+    style = templates.get_template("style.css").render(gutter=gutter)
     script = (_FOLDER / "script.js").read_text(encoding="utf-8")
-    return environment.get_template("page.html.j2").render(
+    return templates.get_template("page.html.j2").render(
         page=page,
         style=Markup(style),
         script=Markup(script),
@@ -126,7 +126,7 @@ def write_report(
 
 
 def _document(model: Any, target: str | Sequence[str] | None, source: str | None) -> Document:
-    """What is told of a model: a document as it is, or that of a fitted estimator."""
+    """The document of a fitted estimator, or the given document, checked."""
     if not isinstance(model, dict):
         return document_of(model, target=target, source=source)
     if target is not None or source is not None:
@@ -149,15 +149,17 @@ def _readable(value: Any) -> Any:
 
 
 @cache
-def _environment() -> Environment:
-    """The templates; what they are given is text unless it says otherwise."""
-    return Environment(
-        loader=FileSystemLoader(_FOLDER),
+def environment(*folders: FilePath) -> Environment:
+    """The templates of some folders and of the report; strings are escaped unless Markup."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, _FOLDER]),
         autoescape=lambda name: name is None or not name.endswith(".css"),
         undefined=StrictUndefined,
     )
+    made.globals["colours"] = COLOURS
+    return made
 
 
 def _hash(text: str) -> str:
-    """By this, browsers know the only style and script that the policy allows."""
+    """The hash by which the page's policy allows its own style and script only."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

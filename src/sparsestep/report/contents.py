@@ -1,4 +1,4 @@
-"""What the report says: the numbers and sentences of a model file, ready for the template."""
+"""The contents of the report: numbers and sentences of a model file, ready for the template."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +21,29 @@ Part = dict[str, Any]
 MOST_ROWS = 30
 LONGEST_IN_A_SENTENCE = 32
 MOST_CATEGORIES = 4
-# Below this, what the models with a variable weigh is nothing.
+# A smaller weight of the models with a variable is not shown.
 LEAST_WEIGHT = 0.005
+
+# How each rule chooses among the alphas tried, in a sentence and in a few words.
+_RULES = {
+    "min": ("the one{tried} with the smallest error in {folds}", "smallest error"),
+    "paired": (
+        "the one{tried} that gives the sparsest model whose error in {folds} exceeds the smallest "
+        "by at most half the standard error of the difference",
+        "sparsest model near the smallest error",
+    ),
+    "1se": (
+        "the one{tried} that gives the sparsest model within one standard error of the smallest "
+        "error in {folds}. This standard error is mostly noise that all alphas share: with many "
+        "rows the rule may leave out variables of which there is no doubt",
+        "one-standard-error rule",
+    ),
+    "average": (
+        "all{tried}: their models are averaged, with weights by their errors in {folds}; "
+        "variables are kept whose models have more than half of the weight",
+        "of the model of most weight; all are averaged",
+    ),
+}
 
 
 def page_of(model: Model[Any], settings: dict[str, Any]) -> Part:
@@ -89,10 +110,9 @@ def _facts(model: Model[Any]) -> list[tuple[str, str]]:
         for target in model.targets
         if target.cv is not None and target.cv.shrinkage is not None
     ]
-    if len(shrunk) == 1:
-        facts.append(("Shrinkage", shrunk[0][1]))
-    elif shrunk:
-        facts.append(("Shrinkage", "; ".join(f"{name}: {words}" for name, words in shrunk)))
+    if shrunk:
+        each = [words if len(shrunk) == 1 else f"{name}: {words}" for name, words in shrunk]
+        facts.append(("Shrinkage", "; ".join(each)))
     return facts
 
 
@@ -120,35 +140,14 @@ def _choice_in_words(model: Model[Any]) -> str:
     seed = model.question.seed
     folds = str(choice.scheme)
     folds += "" if seed is None else f" (random folds, seed {seed})"
-    if choice.rule == "average":
-        return (
-            f"all{tried}: their models are averaged, with weights by their errors in {folds}; "
-            "variables are kept whose models have more than half of the weight"
-        )
-    if choice.rule == "paired":
-        return (
-            f"the one{tried} that gives the sparsest model whose error in {folds} exceeds the "
-            "smallest by at most half the standard error of the difference"
-        )
-    if choice.rule == "1se":
-        return (
-            f"the one{tried} that gives the sparsest model within one standard error of the "
-            f"smallest error in {folds}. This standard error is mostly noise that all alphas "
-            "share: with many rows the rule may leave out variables of which there is no doubt"
-        )
-    return f"the one{tried} with the smallest error in {folds}"
+    return _RULES[str(choice.rule)][0].format(tried=tried, folds=folds)
 
 
 def _choice_in_short(model: Model[Any]) -> str:
     """How alpha was chosen, in a few words."""
     choice = model.question.choice
     if choice.by == "cv":
-        return {
-            "min": "smallest error",
-            "paired": "sparsest model near the smallest error",
-            "1se": "one-standard-error rule",
-            "average": "of the model of most weight; all are averaged",
-        }[str(choice.rule)]
+        return _RULES[str(choice.rule)][1]
     if choice.by == "criterion":
         return f"smallest {str(choice.criterion).upper()}"
     return "given" if choice.by == "alpha" else "where the swaps began"
@@ -166,14 +165,10 @@ def _answer(model: Model[Any], t: int) -> Part:
     """The model of one target."""
     target, names = model.targets[t], model.question.features
     scale, total = _scale(model), _total(model, t)
-    coef, error, low, high = (
-        np.array(values, dtype=np.float64)
-        for values in (target.coef, target.standard_error, target.low, target.high)
-    )
-    kept = np.array(target.kept, dtype=np.intp)
-    first = np.argsort(-np.abs(coef) * scale[kept], kind="stable")
-    kept = kept[first]
-    coef, error, low, high = (part[first] for part in (coef, error, low, high))
+    parts = (target.coef, target.standard_error, target.low, target.high)
+    kept, table = np.array(target.kept, dtype=np.intp), np.array(parts, dtype=np.float64)
+    order = np.argsort(-np.abs(table[0]) * scale[kept], kind="stable")
+    kept, (coef, error, low, high) = kept[order], table[:, order]
     per = scale[kept]
     compared, few = _compared_with(model, target), _on_few_rows(model, t)
     tail = (1 - target.level) / 2
@@ -186,9 +181,7 @@ def _answer(model: Model[Any], t: int) -> Part:
     forest = forest_picture(coef * per, low * per, high * per)
     rows = []
     for i, j in enumerate(kept):
-        texts = [number(coef[i]), *[number(None)] * 3]
-        if np.isfinite(error[i]):
-            texts = sized_by(float(error[i]), coef[i], error[i], low[i], high[i])
+        texts = sized_by(float(error[i]), coef[i], error[i], low[i], high[i])
         rows.append(
             {
                 "name": names[j],
@@ -221,7 +214,7 @@ def _answer(model: Model[Any], t: int) -> Part:
 
 
 def _unit(model: Model[Any]) -> str:
-    """What effects are of, in words."""
+    """The change of a variable whose effect is shown."""
     return "one standard deviation" if model.settings.fit_intercept else "the root mean square"
 
 
@@ -264,9 +257,9 @@ def _about_intervals(target: Target, *, intervals: bool) -> str:
 
 
 def _scale(model: Model[Any]) -> Array:
-    """What a coefficient is multiplied by to compare it with others.
+    """Factors that make coefficients comparable.
 
-    The standard deviation of its column or, without an intercept, the root mean square.
+    The standard deviation of each column or, without an intercept, the root mean square.
     """
     deviation = np.array(model.data.deviation, dtype=np.float64)
     if model.settings.fit_intercept:
@@ -284,7 +277,7 @@ def _total(model: Model[Any], t: int) -> float:
 
 
 def _compared_with(model: Model[Any], target: Target) -> dict[str, str]:
-    """For each indicator that is kept the categories without one: the coefficient's reference."""
+    """For each kept indicator the categories of its group without one: the reference."""
     features = model.question.features
     kept = {features[j] for j in target.kept}
     notes = {}
@@ -301,7 +294,7 @@ def _compared_with(model: Model[Any], target: Target) -> dict[str, str]:
 
 
 def _on_few_rows(model: Model[Any], t: int) -> dict[int, str]:
-    """On how many rows each variable rests that rests on few."""
+    """The number of rows of each variable that rests on few."""
     return {
         j: f"rests on about {rows:,} row{_s(rows)}"
         for table in model.notes
@@ -311,7 +304,7 @@ def _on_few_rows(model: Model[Any], t: int) -> dict[int, str]:
 
 
 def _error_of_prediction(model: Model[Any], target: Target, total: float) -> tuple[float, str]:
-    """Root mean square error, cross-validated if possible, and what it is."""
+    """Root mean square error, cross-validated if possible, and a note that says which."""
     cv, index, choice = target.cv, target.index, model.question.choice
     if cv is not None and index is not None:
         what = f"root mean square, {choice.scheme}"
@@ -353,27 +346,20 @@ def _lead(model: Model[Any], target: Target, total: float) -> str:
     m, k = len(model.question.features), len(target.kept)
     name = _called(target)
     if k == 0:
-        constant = number(target.intercept)
-        none = f"None of the {m:,} candidate variables is kept"
-        why = f"at this alpha none explains enough of {name} to be worth its price"
+        none, explains = f"None of the {m:,} candidate variables is kept", "none explains"
         if m == 1:
-            none = "The one candidate variable is not kept"
-            why = why.replace("none explains", "it does not explain")
+            none, explains = "The one candidate variable is not kept", "it does not explain"
+        why = f"at this alpha {explains} enough of {name} to be worth its price"
         if target.inclusion is not None:
             why = "no variable is in models that have more than half of the weight"
-        return f"{none}: {why}. The prediction is {constant} for every row."
-    many = (
-        "The one candidate variable is kept" if m == 1 else f"{k:,} of {m:,} candidate variables "
-    )
-    many += "" if m == 1 else ("is kept" if k == 1 else "are kept")
-    sentences = []
+        return f"{none}: {why}. The prediction is {number(target.intercept)} for every row."
+    some = f"{k:,} of {m:,} candidate variables {'is' if k == 1 else 'are'} kept."
+    sentences = ["The one candidate variable is kept." if m == 1 else some]
     if target.r2 is not None:
         together = "Together they explain" if k > 1 else "It explains"
         sentences.append(
-            f"{many}. {together} {percent(target.r2)} of the variation of {name} in these rows."
+            f"{together} {percent(target.r2)} of the variation of {name} in these rows."
         )
-    else:
-        sentences.append(f"{many}.")
     error, _ = _error_of_prediction(model, target, total)
     spread = _error_without_variables(model, target, total)
     if np.isfinite(error) and spread > 0:
@@ -386,7 +372,7 @@ def _lead(model: Model[Any], target: Target, total: float) -> str:
 
 
 def _error_without_variables(model: Model[Any], target: Target, total: float) -> float:
-    """The same error of the null model: on the same splits, if it was tried there."""
+    """The error of prediction of the null model, on the same splits if it was fitted there."""
     cv, path = target.cv, target.path
     if cv is not None and path is not None and 0 in path.n_nonzero:
         return float(np.sqrt(cv.mean[path.n_nonzero.index(0)]))
@@ -394,13 +380,13 @@ def _error_without_variables(model: Model[Any], target: Target, total: float) ->
 
 
 def _called(target: Target) -> str:
-    """The target's name in a sentence, which a long one would tear apart."""
+    """The target's name in a sentence; "the target" if the name is long."""
     name = target.name
     return name if len(name) <= LONGEST_IN_A_SENTENCE else "the target"
 
 
 def _not_kept(target: Target, names: Sequence[str]) -> list[Part]:
-    """The variables not kept, in groups: what is said of them, and what of each."""
+    """The variables not kept, in groups, each with a note."""
     if target.inclusion is not None:
         return _by_weight(target.inclusion, target.kept, names)
     kept, path = set(target.kept), target.path
@@ -452,7 +438,7 @@ def _by_weight(inclusion: Sequence[float], kept: Sequence[int], names: Sequence[
 
 
 def _groups(*groups: tuple[str, list[tuple[str, str, str]]]) -> list[Part]:
-    """Those that have items: each a name, a number, and the length of a bar, if there are such."""
+    """The groups that have items; an item is a name, a number and the length of a bar."""
     return [{"note": note, "rows": rows} for note, rows in groups if rows]
 
 
@@ -460,7 +446,7 @@ def _groups(*groups: tuple[str, list[tuple[str, str, str]]]) -> list[Part]:
 
 
 def _again(model: Model[Any]) -> str:
-    """What gives the same model once more."""
+    """The inputs that give the same model once more."""
     splitter = model.question.choice.splitter
     if splitter is None:
         return "The same rows and the settings below give the same model"
@@ -477,7 +463,7 @@ def _shown(value: Any) -> str:
 
 
 def _fingerprint(model: Model[Any]) -> list[tuple[str, str]]:
-    """By what the data and the model are known again."""
+    """Numbers by which the data and the model can be recognized."""
     data, question = model.data, model.question
     lines = [
         ("sparsestep", model.version),

@@ -46,11 +46,7 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
     name, values, spreads = _judged(target)
     curve = None
     if values is not None:
-        best = int(np.argmin(values))
-        bound = None
-        if spreads is not None and np.isfinite(spreads[best]):
-            bound = float(values[best] + spreads[best])
-        curve = curve_picture(axis, values, spreads, _paired_reach(target), bound)
+        curve = curve_picture(axis, values, spreads, _paired_reach(target))
     stops = _stops(target, models, axis, curve)
     by_kind = {stop["kind"]: stop for stop in stops}
     rows = [
@@ -142,7 +138,7 @@ class _Models:
 
 
 def _as_script_data(data: Any) -> Markup:
-    """JSON that no parser of HTML takes for anything else: without <, > and &."""
+    """JSON without <, > and &, which a parser of HTML would read as markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -150,7 +146,7 @@ def _as_script_data(data: Any) -> Markup:
 
 
 def _six(value: float) -> float:
-    """Six digits are more than the page shows; the script has no more, so that both round alike."""
+    """Six digits, more than the page shows. The script has the same ones, so both round alike."""
     return float(f"{value:.6g}")
 
 
@@ -160,7 +156,7 @@ def _rounded(values: Array) -> list[float | None]:
 
 
 def _order(effects: Array, chosen: int) -> list[int]:
-    """The variables that are ever kept: those chosen by their effect, then as they enter."""
+    """The variables of the path: those of the chosen model by effect, then as they enter."""
     ever = np.flatnonzero(effects.any(axis=1))
     size = np.abs(effects[ever, chosen])
     enters = (effects[ever] != 0).argmax(axis=1)
@@ -168,7 +164,7 @@ def _order(effects: Array, chosen: int) -> list[int]:
 
 
 def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
-    """Neighbouring alphas often share a model: which one each has, and the models.
+    """The index of the model of each alpha, and the models, which neighbours often share.
 
     A model is the ranks of its variables and their coefficients.
     """
@@ -184,7 +180,7 @@ def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
 
 
 def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
-    """By what the models were compared: its name, its values, and their standard errors."""
+    """The measure that compares the models: its name, values and standard errors."""
     if target.cv is not None:
         return _CV, np.array(target.cv.mean), np.array(target.cv.se, dtype=np.float64)
     if target.criterion is not None:
@@ -193,7 +189,7 @@ def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
 
 
 def _paired_reach(target: Target) -> Array | None:
-    """What the paired rule gives away: a share of the standard errors of the differences."""
+    """Half-widths of the paired band: a share of the standard errors of the differences."""
     if target.cv is None or target.cv.paired_se is None or None in target.cv.paired_se:
         return None  # of a single split, and in old files
     return PAIRED_SHARE * np.array(target.cv.paired_se, dtype=np.float64)
@@ -248,7 +244,7 @@ def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -
 def _readout(
     models: _Models, r2: Array, name: str, values: Array | None, spreads: Array | None
 ) -> list[tuple[str, str, str]]:
-    """What the page says of the chosen alpha: a key for the script, a label and a text.
+    """The numbers of the chosen alpha: a key for the script, a label and a text.
 
     The script writes the same texts for other alphas.
     """

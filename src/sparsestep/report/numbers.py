@@ -14,7 +14,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """So many significant digits, integers in full; powers of ten only where zeros would not do.
+    """A number of some significant digits, integers in full; very large and small as powers of ten.
 
     Halves round away from zero, as JavaScript's toFixed does, so that the script's texts and these
     agree to the letter.
@@ -33,14 +33,17 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """So many decimals, with commas between thousands and a true minus."""
+    """A number of some decimals, with commas between thousands and a true minus."""
     return _signed(_quantized(Decimal(value), decimals))
 
 
-def sized_by(error: float | None, *values: float) -> list[str]:
-    """Values that share a standard error, to three digits of it: more would be noise."""
-    largest = max((abs(value) for value in values), default=0.0)
-    if error is None or not (error > 0 and 1e-4 <= largest < 1e7) or not math.isfinite(error):
+def sized_by(error: float, *values: float) -> list[str]:
+    """Values that share a standard error, to three digits of the error: more would be noise.
+
+    Without a standard error, and far from 1, the values have digits of their own.
+    """
+    largest = max(abs(value) for value in values)
+    if not (0 < error < math.inf and 1e-4 <= largest < 1e7):
         return [number(value) for value in values]
     decimals = 2 - math.floor(math.log10(error))
     decimals = min(max(decimals, 0), 6 - math.floor(math.log10(largest)), 6)
@@ -57,13 +60,13 @@ def decimals(text: str) -> int:
     return 0 if TIMES in text else len(text.partition(".")[2])
 
 
-def percent(share: float | None) -> str:
+def percent(share: float) -> str:
     """A share as a percentage."""
-    return MISSING if share is None else f"{number(100 * share, 3)}\N{NO-BREAK SPACE}%"
+    return f"{number(100 * share, 3)}\N{NO-BREAK SPACE}%"
 
 
 def short(value: float) -> str:
-    """The mark of an axis: as few digits as the value has."""
+    """The label of a tick, with as few digits as the value has."""
     text = f"{value:,.12g}"
     if value != 0 and not 1e-4 <= abs(value) < 1e6:
         digits, exponent = scientific(value)
@@ -84,6 +87,6 @@ def _quantized(exact: Decimal, decimals: int) -> Decimal:
 
 
 def _signed(value: Decimal) -> str:
-    """Grouped digits; what rounds to zero has no sign."""
+    """Grouped digits; a value that was rounded to zero has no sign."""
     text = f"{abs(value):,}"
     return f"{MINUS}{text}" if value < 0 else text

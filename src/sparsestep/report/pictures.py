@@ -1,7 +1,7 @@
 """The pictures of the report as coordinates: the template draws them.
 
 They are our own SVG and not matplotlib's, so that they follow the width of the window, the theme of
-the page and its slider. Where alphas, ticks and names stand is that of the displays.
+the page and its slider. Alphas, ticks and names are placed as in the displays.
 """
 
 from collections.abc import Sequence
@@ -38,15 +38,15 @@ __all__ = [
 Array = NDArray[np.float64]
 Picture = dict[str, Any]
 
-# Pictures are this wide in their own units, and stretched to the page: strokes, dots and text keep
-# their size because they are not part of what is stretched.
+# Pictures are this wide in their own units. Lines are stretched to the width of the page; strokes,
+# dots and text keep their sizes.
 WIDTH = 1000.0
 PATH_HEIGHT = 340
 CURVE_HEIGHT = 180
 # As many colours as the style sheet has; a second round is dashed.
 COLOURS = 7
 MOST_NAMED = 12
-# More lines than these are a grey mass, and most of the file.
+# More lines would be a grey mass, and most of the file.
 MOST_LINES = 200
 _MOST_ALPHAS, _MOST_SIZES = 5, 12
 # Between two ticks of a logarithmic axis, as a part of its length.
@@ -165,21 +165,24 @@ class ValueAxis:
 def svg_path(x: Array, y: Array) -> str:
     """An SVG path from point to point, with gaps where y is NaN."""
     parts: list[str] = []
-    last = ("", "")
+    last: tuple[str, str] | None = None
     for u, v in zip(x, y, strict=True):
-        here = (_trimmed(u), _trimmed(v))
         if np.isnan(v):
-            last = ("", "")
-        elif last == ("", ""):
+            last = None
+            continue
+        here = (_trimmed(u), _trimmed(v))
+        if last is None:
             parts.append(f"M{here[0]} {here[1]}")
-            last = here
-        elif here != last:
-            # A stroke to the right that goes on is one.
-            if here[1] == last[1] and parts[-1][0] == "H":
+        elif here[1] == last[1] and here[0] != last[0]:
+            # One horizontal stroke instead of several that continue each other.
+            if parts[-1].startswith("H"):
                 parts.pop()
-            turned = "V" + here[1] if here[0] == last[0] else f"L{here[0]} {here[1]}"
-            parts.append("H" + here[0] if here[1] == last[1] else turned)
-            last = here
+            parts.append(f"H{here[0]}")
+        elif here[0] == last[0] and here[1] != last[1]:
+            parts.append(f"V{here[1]}")
+        elif here != last:
+            parts.append(f"L{here[0]} {here[1]}")
+        last = here
     return "".join(parts)
 
 
@@ -260,10 +263,13 @@ def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Pict
     ]
 
 
-def curve_picture(
-    axis: Axis, values: Array, errors: Array | None, paired: Array | None, bound: float | None
-) -> Picture:
-    """An error or a criterion; `errors` and `paired` make bands around it, `bound` is a level."""
+def curve_picture(axis: Axis, values: Array, errors: Array | None, paired: Array | None) -> Picture:
+    """An error or a criterion, with bands of half-widths `errors` and `paired` around it.
+
+    The bound is the smallest value plus its standard error.
+    """
+    best = int(np.argmin(values))
+    bound = np.nan if errors is None else values[best] + errors[best]
     bands = [np.zeros_like(values) if e is None else np.nan_to_num(e) for e in (errors, paired)]
     reach = np.maximum(*bands)
     low, high = values - reach, values + reach
@@ -283,7 +289,7 @@ def curve_picture(
         "line": svg_path(x, y),
         "band": band(bands[0]),
         "paired": band(bands[1]),
-        "bound": None if bound is None else _trimmed(float(scale.place(bound))),
+        "bound": _trimmed(float(scale.place(bound))) if np.isfinite(bound) else None,
         "axis": axis,
         "values": scale.marks(5),
         "heights": [round(float(height), 1) for height in y],

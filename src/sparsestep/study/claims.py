@@ -1,4 +1,4 @@
-"""What the paper says and what these results show: claims, reasons, deviations, the open question.
+"""The paper's claims beside these results, reasons for differences, and the open question.
 
 A claim is a list of statements; its verdict follows from the results. A count agrees with the
 paper's if the shares of the data sets differ by no more than 1.96 standard errors of the difference
@@ -23,13 +23,14 @@ PAPER_DATASETS = 180
 ABOUT = 2.0
 # How far from optimal a fit may be and still count as converged.
 CONVERGED = 1e-5
-# Share of the data sets from which a grid's end, or a tie of all methods, is worth a word.
+# Choices at an end of the grid, and ties of all methods, are mentioned from this share of the data
+# sets on.
 NOTABLE = 0.1
 
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a claim: what the paper found, what these results show, and of whom."""
+    """One statement of a claim: the paper's finding, ours, and the methods that it is about."""
 
     paper: str
     ours: str
@@ -62,6 +63,7 @@ class Claim:
 def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
     """Judge the paper's nine claims by these results."""
     mse_b, hit_rate, mse_y, time = (analysis.rankings[measure.column] for measure in MEASURES)
+    n = analysis.datasets
     claims: list[tuple[str, list[Part], Ranking | str]] = [
         (
             "SparseStep has the best average rank on the MSE of b, followed by SCAD, MC+ and "
@@ -88,9 +90,10 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
             "SparseStep has the highest hit rate on 30 of 180 data sets, MC+ on 26, SCAD on 11.",
             [
                 _most(hit_rate.best, "SparseStep", "best"),
-                _share(hit_rate.best, "SparseStep", 30, "best", analysis.datasets),
-                _share(hit_rate.best, "MC+", 26, "best", analysis.datasets),
-                _share(hit_rate.best, "SCAD", 11, "best", analysis.datasets),
+                *(
+                    _share(hit_rate.best, method, paper, "best", n)
+                    for method, paper in (("SparseStep", 30), ("MC+", 26), ("SCAD", 11))
+                ),
             ],
             hit_rate,
         ),
@@ -98,10 +101,11 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
             "On the test MSE OLS is best on 7 and worst on 52; MC+ is worst on 32; SparseStep is "
             "worst on 6, the fewest.",
             [
-                _share(mse_y.best, "OLS", 7, "best", analysis.datasets),
-                _share(mse_y.worst, "OLS", 52, "worst", analysis.datasets),
-                _share(mse_y.worst, "MC+", 32, "worst", analysis.datasets),
-                _share(mse_y.worst, "SparseStep", 6, "worst", analysis.datasets),
+                _share(mse_y.best, "OLS", 7, "best", n),
+                *(
+                    _share(mse_y.worst, method, paper, "worst", n)
+                    for method, paper in (("OLS", 52), ("MC+", 32), ("SparseStep", 6))
+                ),
                 _fewest(mse_y.worst, "SparseStep"),
             ],
             mse_y,
@@ -158,7 +162,7 @@ def gathered(reasons: Iterable[tuple[int, Sequence[str]]]) -> dict[str, str]:
 
 
 def _first(ranking: Ranking, method: str) -> Part:
-    """Whether a method has the best average rank, by more than nothing."""
+    """Whether a method has the best average rank alone."""
     leader, second = ranking.order[:2]
     holds = leader == method and bool(ranking.average[leader] < ranking.average[second])
     ours = _with_averages(ranking, [leader]) + " first"
@@ -195,7 +199,7 @@ def _most(counts: pd.Series[int], method: str, word: str) -> Part:
 
 
 def _fewest(counts: pd.Series[int], method: str) -> Part:
-    """Whether no method is the worst less often."""
+    """Whether a method is the worst less often than any other."""
     fewest = [str(name) for name in counts.index[counts == counts.min()]]
     return Part(
         f"{method} worst the fewest times",
@@ -248,17 +252,14 @@ _PHRASES = {
 
 
 def describe(comparisons: Sequence[Comparison]) -> str:
-    """What Holm's test says of the control against some methods, in words."""
-    said = []
-    for outcome, phrase in _PHRASES.items():
-        these = [
-            f"{comparison.method} (p\u00a0{format_p(comparison.adjusted)})"
-            for comparison in comparisons
-            if comparison.outcome() == outcome
-        ]
-        if these:
-            said.append(f"{phrase} {', '.join(these)}")
-    return "; ".join(said)
+    """The outcome of Holm's test of the control against some methods, in words."""
+    methods: dict[str, list[str]] = {outcome: [] for outcome in _PHRASES}
+    for comparison in comparisons:
+        method = f"{comparison.method} (p\u00a0{format_p(comparison.adjusted)})"
+        methods[comparison.outcome()].append(method)
+    return "; ".join(
+        f"{_PHRASES[outcome]} {', '.join(some)}" for outcome, some in methods.items() if some
+    )
 
 
 def format_p(p: float) -> str:
@@ -329,7 +330,7 @@ def _reasons_for_ranks(analysis: Analysis, ranking: Ranking, about: Collection[s
 
 
 def _reasons_for_comparisons(analysis: Analysis) -> list[str]:
-    """Facts that bear on what Holm's test can see."""
+    """Facts that bear on the power of Holm's test."""
     reasons = []
     for ranking in analysis.rankings.values():
         for method in PENALIZED:
@@ -411,9 +412,8 @@ def _short_answer(analysis: Analysis) -> str:
             f"No: {with_how_many} Holm's test separates SparseStep from none of lasso, "
             "SCAD and MC+ on the MSE of b, the hit rate and the test MSE."
         )
-    how = " and ".join(
-        f"{word} in {count}" for word, count in (("better", better), ("worse", worse)) if count
-    )
+    counts = {"better": better, "worse": worse}
+    how = " and ".join(f"{word} in {count}" for word, count in counts.items() if count)
     extent = "Yes" if better + worse == len(outcomes) else "In part"
     return (
         f"{extent}: {with_how_many} Holm's test separates SparseStep from lasso, SCAD and "
@@ -422,11 +422,11 @@ def _short_answer(analysis: Analysis) -> str:
     )
 
 
-# -- where this study is not the paper's -------------------------------------------------------
+# -- where this study differs from the paper's -------------------------------------------------
 
 
 def deviations_of(analysis: Analysis) -> tuple[str, ...]:
-    """Where this study is not the paper's, and what follows from that."""
+    """Where this study differs from the paper's, and the consequences."""
     first = analysis.results.iloc[0]
     rows = f"{first['n_train']} rows train and {first['n_test']} test"
     worst = analysis.by_method()["optimality"]

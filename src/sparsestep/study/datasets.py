@@ -35,7 +35,7 @@ NOISE, DIMENSION = 0.01, 2
 
 @dataclass(frozen=True)
 class Setting:
-    """What a data set is drawn from; its number is 180 times the replicate plus its place."""
+    """The design of a data set; its number is 180 times the replicate plus that of its setting."""
 
     dataset: int
     replicate: int
@@ -146,7 +146,7 @@ class DataSet:
         for k, fold in enumerate(self.folds):
             fold.save(folder / f"fold-{k}.moments")
         self.test.save(folder / "test.moments")
-        # Last, so that its presence says that all is there.
+        # Last: `is_saved` looks for this file.
         with whole_file(folder / "b.txt", "study") as temporary:
             temporary.write_text("\n".join(map(repr, self.b.tolist())), encoding="utf-8")
 

@@ -141,12 +141,52 @@ def _extrapolate(
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def _descend(C: Array, r: Array, lambdas: Array, a: Array, scad: bool, B: Array) -> int:
-    """Fill B; return the place of a lambda without convergence, or -1.
+def _shuffle(order: NDArray[np.int64], state: np.uint64) -> np.uint64:
+    """Shuffle in place, and return the next state of the generator.
 
-    At 500 variables C is too large for the fast caches, so that reading it takes most of the time:
-    all a share each row that is read.
+    Marsaglia's xorshift: numba's own generator would be a state that calls share.
     """
+    for t in range(len(order) - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        u = int(state % np.uint64(t + 1))
+        order[t], order[u] = order[u], order[t]
+    return state
+
+
+@_compiled  # type: ignore[untyped-decorator]
+def _sweep(
+    C: Array,
+    b: Array,
+    gradient: Array,
+    change: Array,
+    order: NDArray[np.int64],
+    lam: float,
+    a: Array,
+    scad: bool,
+) -> None:
+    """Minimize over each variable in turn; `change` is the largest step of each a, in the gradient.
+
+    An a of negative change has converged and stays as it is. At 500 variables C is too large for
+    the fast caches, and reading it takes most of the time: all a share each row that is read.
+    """
+    for j in order:
+        v = C[j, j]
+        for p in range(len(a)):
+            if change[p] < 0.0:
+                continue
+            step = _minimizer(v * b[p, j] - gradient[p, j], v, lam, a[p], scad) - b[p, j]
+            if step != 0.0:
+                b[p, j] += step
+                for k in range(len(order)):
+                    gradient[p, k] += step * C[j, k]
+                change[p] = max(change[p], abs(step) * v)
+
+
+@_compiled  # type: ignore[untyped-decorator]
+def _descend(C: Array, r: Array, lambdas: Array, a: Array, scad: bool, B: Array) -> int:
+    """Fill B; return the place of a lambda without convergence, or -1."""
     n_a, m = len(a), len(r)
     b = np.zeros((n_a, m))
     gradient = np.zeros((n_a, m))
@@ -154,52 +194,35 @@ def _descend(C: Array, r: Array, lambdas: Array, a: Array, scad: bool, B: Array)
         gradient[p] = -r
     b_old, gradient_old = b.copy(), gradient.copy()
     order = np.zeros(m, dtype=np.int64)
-    moved = np.zeros(n_a)
+    change = np.zeros(n_a)
     largest = np.max(np.abs(r))
-    enough = TOLERANCE * largest
+    tolerance = TOLERANCE * largest
     for i in range(len(lambdas)):
         lam = lambdas[i]
         if lam >= largest:
             continue
-        # Begun anew for each lambda, so that no a depends on how long another one took.
+        # The same orders for each lambda, so that no a depends on the convergence of another.
         state = np.uint64(88172645463325252)
         for k in range(m):
             order[k] = k
-        moved[:] = np.inf
+        change[:] = np.inf
         sweeps = 0
-        while moved.max() > enough:
+        while change.max() > tolerance:
             if sweeps == MOST_SWEEPS:
                 return i
             if sweeps % SWEEPS_PER_EXTRAPOLATION == 0:
                 for p in range(n_a):
-                    if sweeps and moved[p] > enough:
+                    if sweeps and change[p] > tolerance:
                         _extrapolate(b[p], gradient[p], b_old[p], gradient_old[p], lam, a[p], scad)
                 b_old[:] = b
                 gradient_old[:] = gradient
             sweeps += 1
-            for t in range(m - 1, 0, -1):
-                # Marsaglia's xorshift: numba's own generator would be a state that calls share.
-                state ^= state << np.uint64(13)
-                state ^= state >> np.uint64(7)
-                state ^= state << np.uint64(17)
-                u = int(state % np.uint64(t + 1))
-                order[t], order[u] = order[u], order[t]
+            state = _shuffle(order, state)
             for p in range(n_a):
-                # Negative where it has settled, and stays so until the next lambda.
-                moved[p] = 0.0 if moved[p] > enough else -1.0
-            # Always over all variables: those that stay at zero cost a comparison each, and letting
-            # the others settle first, as is usual, took half as many sweeps again.
-            for j in order:
-                v = C[j, j]
-                for p in range(n_a):
-                    if moved[p] < 0.0:
-                        continue
-                    step = _minimizer(v * b[p, j] - gradient[p, j], v, lam, a[p], scad) - b[p, j]
-                    if step != 0.0:
-                        b[p, j] += step
-                        for k in range(m):
-                            gradient[p, k] += step * C[j, k]
-                        moved[p] = max(moved[p], abs(step) * v)
+                change[p] = 0.0 if change[p] > tolerance else -1.0
+            # Always over all variables: one that stays at zero costs a comparison. The usual sweeps
+            # over the active set first took 1.5 times as many sweeps.
+            _sweep(C, b, gradient, change, order, lam, a, scad)
         B[:, i] = b
     return -1
 

@@ -1,4 +1,4 @@
-"""Every picture of the study, by the name of its file: the paper's, rank plots, and heat maps."""
+"""The pictures of the study: those of the paper, rank plots, and heat maps."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from sparsestep.display import PenaltyDisplay
+from sparsestep.display.axes import spread
 from sparsestep.penalty import penalty
 from sparsestep.study.methods import ALL_METHODS, METHODS
 from sparsestep.study.statistics import SETTING, Analysis, Ranking, level_name
 
-# Values that no other colour has: on a page, `inline_svg` gives them the page's own colours.
+# No other colour has these values: `inline_svg` replaces them by the page's own colours.
 INK, GREY, PALE = "#222223", "#707071", "#CBCBCC"
 _OF_THE_PAGE = {INK: "var(--ink)", GREY: "var(--soft)", PALE: "var(--rule)"}
 
 
 def figures_of(analysis: Analysis) -> dict[str, Callable[[], Figure]]:
-    """What draws each picture; to be called under `style`."""
+    """The function that draws each picture, by the name of its file; to be called under `style`."""
     rankings = analysis.rankings
     return {
         "penalties": penalties,
@@ -62,7 +62,7 @@ def rank_plot_name(variant: str) -> str:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Settings under which pictures are drawn and saved, whatever the user's own are."""
+    """The settings of matplotlib for drawing and saving, instead of the user's own."""
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     settings: dict[Any, Any] = dict.fromkeys(inked, INK)
     # Without a salt the names of the parts of an SVG differ from run to run.
@@ -74,7 +74,7 @@ def style() -> Iterator[None]:
 
 
 def blank(width: float, height: float, *, constrained: bool = False) -> Figure:
-    """An empty figure of a size in inches, known to no window and no list of figures."""
+    """An empty figure of a size in inches, which pyplot does not know."""
     figure = Figure((width, height), layout="constrained" if constrained else None)
     FigureCanvasAgg(figure)
     return figure
@@ -84,7 +84,7 @@ def svg(figure: Figure, *, transparent: bool = False) -> str:
     """The figure as SVG, with letters as outlines: the same bytes wherever it is drawn."""
     buffer = io.StringIO()
     if figure.get_layout_engine() is not None:
-        # Labels find their places while they are drawn, and the layout follows them.
+        # Labels are placed while they are drawn; saving then lays out around them.
         figure.draw_without_rendering()
     metadata = {"Date": None, "Creator": None}
     figure.savefig(buffer, format="svg", transparent=transparent, metadata=metadata)
@@ -99,7 +99,7 @@ def png(figure: Figure) -> bytes:
 
 
 def inline_svg(figure: Figure, name: str, title: str) -> str:
-    """The figure as a piece of a page: names of its parts made unique, colours the page's own."""
+    """The figure as SVG for a page: with unique ids, and the page's own colours."""
     text = svg(figure, transparent=True)
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<defs/>", "", text, flags=re.S)
@@ -238,23 +238,16 @@ def _line(ax: Axes, ranking: Ranking) -> None:
 
 
 def _move_apart(ax: Axes, labels: list[Text], points: NDArray[np.float64]) -> None:
-    """Put each label as near its point as the others allow, with a leader between them.
-
-    With half widths h in order, ``p_(i+1) - p_i >= h_i + h_(i+1)`` says that the places less these
-    sums do not decrease: the least squares answer is an isotonic regression.
-    """
+    """Put each label as near its point as the others allow, with a leader between them."""
     unit = ax.bbox.width / (points.size - 1)
-    half = np.array([label.get_window_extent().width for label in labels]) / unit / 2 + 0.04
-    order = np.argsort(points, kind="stable")
-    steps = np.concatenate([[0.0], np.cumsum(half[order][:-1] + half[order][1:])])
-    shifted = isotonic_regression(points[order] - steps).x
+    widths = np.array([label.get_window_extent().width for label in labels]) / unit + 0.08
+    first, *_, last = np.argsort(points, kind="stable")
     room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (points.size - 1)
-    low = 1 - room + half[order[0]]
-    high = points.size + room - half[order[-1]] - steps[-1]
+    low, high = 1 - room + widths[first] / 2, points.size + room - widths[last] / 2
     leader: dict[str, Any] = {"color": GREY, "linewidth": 0.7, "clip_on": False, "zorder": 0.5}
-    for index, place in zip(order, np.clip(shifted, low, high) + steps, strict=True):
-        labels[index].set_x(place)
-        ax.plot([points[index], points[index], place, place], [0.0, 0.2, 0.42, 0.5], **leader)
+    for label, x, place in zip(labels, points, spread(points, widths, low, high), strict=True):
+        label.set_x(place)
+        ax.plot([x, x, place, place], [0.0, 0.2, 0.42, 0.5], **leader)
 
 
 # -- heat maps ---------------------------------------------------------------------------------
@@ -271,7 +264,7 @@ def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...]
 
 
 def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
-    """Who is best where: a cell per setting in the colour of the method, or methods, that win."""
+    """The best methods of each setting: a cell in their colours."""
     ms, sparsities, snrs, correlations = (analysis.levels_of(name) for name in SETTING)
     columns, snr_centres = _grouped(snrs, sparsities)
     rows, correlation_centres = _grouped(correlations, ms)
@@ -303,14 +296,14 @@ def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
 def _grouped(
     groups: Sequence[Any], members: Sequence[Any]
 ) -> tuple[dict[tuple[Any, Any], float], dict[Any, float]]:
-    """Where cells start that stand in groups with gaps between, and the centre of each group."""
+    """The starts of cells in groups with gaps between them, and the centre of each group."""
     starts = {group: place * (len(members) + _GAP) for place, group in enumerate(groups)}
     cells = {(g, member): x + i for g, x in starts.items() for i, member in enumerate(members)}
     return cells, {group: start + len(members) / 2 for group, start in starts.items()}
 
 
 def _cell(ax: Axes, x: float, y: float, best: list[str]) -> list[Rectangle]:
-    """One setting: a stripe for each winner with its letter, or a sign that all are equal."""
+    """One setting: a stripe with a letter for each winner, or "=" if all methods tie."""
     pad = 0.04
     centred: dict[str, Any] = {"ha": "center", "va": "center"}
     if len(best) == len(METHODS):
@@ -329,7 +322,7 @@ def _cell(ax: Axes, x: float, y: float, best: list[str]) -> list[Rectangle]:
 
 
 def _key(figure: Figure, left: float, bottom: float) -> None:
-    """What the colours and letters stand for; in inches from the left and from below."""
+    """The key of colours and letters, at a place in inches from the left and from below."""
     side, width, height = 0.16, figure.get_figwidth(), figure.get_figheight()
     entries = {f"{name} ({method.letter})": method.colour for name, method in METHODS.items()}
     for text, colour in {**entries, "all six tie": PALE}.items():

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC
+from sparsestep.selection.splitting import TrainAndTest
 from sparsestep.study.datasets import N_ALPHAS, paper_grid
 from sparsestep.study.descent import (
     calibrated,
@@ -50,7 +51,7 @@ DEPTH, RIDGE_START, RIDGE_DEPTH = 1e-4, 1e2, 1e-8
 
 @dataclass(frozen=True)
 class Fit:
-    """What a method makes of a data set."""
+    """The model that a method chooses on a data set, and how it was found."""
 
     coef: Array
     intercept: float
@@ -62,28 +63,6 @@ class Fit:
     # Worst relative violation of the optimality conditions in all of them, for SparseStep in those
     # to all training rows; NaN for least squares.
     optimality: float
-
-
-@dataclass(frozen=True)
-class Split:
-    """Moments of all rows, of each fold, and of all rows but each fold's."""
-
-    whole: Moments
-    folds: list[Moments]
-    train: list[Moments]
-
-    @classmethod
-    def of(cls, folds: Sequence[Moments]) -> "Split":
-        """Training sets by merging what is before each fold with what is after it."""
-        after = [folds[-1]]
-        for fold in folds[-2:0:-1]:
-            after.append(fold + after[-1])
-        train = [after.pop()]
-        before = folds[0]
-        for fold in folds[1:-1]:
-            train.append(before + after.pop())
-            before = before + fold
-        return cls(before + folds[-1], list(folds), [*train, before])
 
 
 # -- the paths of each penalty -----------------------------------------------------------------
@@ -101,7 +80,7 @@ class _Path:
         return np.asarray(train.mean_y - self.coefs @ train.mean_x)
 
 
-# The paths of one training set for the lambdas given: one for each of several a, if there are some.
+# From a training set, lambdas and values of a to paths: one for each a, or a single one without a.
 _PathsOf = Callable[[Moments, Array, Sequence[float]], list[_Path]]
 
 
@@ -169,13 +148,8 @@ def _standardized(train: Moments) -> tuple[Array, Array, Array]:
 # -- each method's own lambdas -----------------------------------------------------------------
 
 
-def _no_lambdas(whole: Moments) -> Array:
-    """Least squares has none."""
-    return np.array([np.nan])
-
-
 def _ridge_lambdas(whole: Moments) -> Array:
-    """From far above the eigenvalues of X'X, where ridge nears the null model, to far below."""
+    """From far above the eigenvalues of X'X, where coefficients are almost zero, to far below."""
     largest = RIDGE_START * eigh(whole.xtx, eigvals_only=True)[-1]
     return np.geomspace(largest, RIDGE_DEPTH * largest, N_ALPHAS)
 
@@ -187,7 +161,7 @@ def _lasso_lambdas(whole: Moments) -> Array:
 
 
 def _concave_lambdas(whole: Moments, count: int = N_ALPHAS) -> Array:
-    """The same of standardized variables, for SCAD and MC+."""
+    """The lambdas of the lasso on standardized variables, for SCAD and MC+."""
     largest = np.max(np.abs(_standardized(whole)[1]))
     return np.geomspace(largest, DEPTH * largest, count)
 
@@ -199,7 +173,7 @@ def _cross_validated(
     paths_of: _PathsOf,
     own_lambdas: Callable[[Moments], Array],
     values: Sequence[float],
-    split: Split,
+    split: TrainAndTest,
     grid: str,
 ) -> Fit:
     """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
@@ -207,11 +181,11 @@ def _cross_validated(
     start = process_time()
     errors = np.zeros((len(alphas), len(values)))
     made: list[_Path] = []
-    for train, fold in zip(split.train, split.folds, strict=True):
+    for train, fold in zip(split.train, split.test, strict=True):
         paths = paths_of(train, alphas, values)
         for k, path in enumerate(paths):
             rss = fold.rss(path.coefs.T, path.intercepts(train))
-            errors[:, k] += rss / fold.weight_sum / len(split.folds)
+            errors[:, k] += rss / fold.weight_sum / len(split.test)
         made += paths
     # Row by row, so that of equal errors that of the largest lambda comes first.
     place, chosen = divmod(_best(errors.ravel()), len(values))
@@ -231,27 +205,24 @@ def _cross_validated(
 
 
 def _best(errors: Array) -> int:
-    """The first of the smallest errors, but for rounding: as SparseStepCV chooses."""
+    """The first error that equals the smallest up to rounding, as SparseStepCV chooses."""
     return int(np.argmax(errors <= (1 + 1e-10) * errors.min() + 1e-14 * errors.max()))
 
 
 def _end(place: int, count: int) -> str:
-    """Whether a place is at an end of a grid, whose largest comes first."""
-    return "" if 0 < place < count - 1 or count == 1 else "smallest" if place else "largest"
+    """The end of a descending grid at which a place is, or nothing."""
+    if count == 1 or 0 < place < count - 1:
+        return ""
+    return "largest" if place == 0 else "smallest"
 
 
-def _ols(split: Split, grid: str) -> Fit:
-    """Least squares, whatever the grid."""
-    return _cross_validated(_least_squares, _no_lambdas, _NO_A, split, "own")
+def _ols(split: TrainAndTest, grid: str) -> Fit:
+    """Least squares, which has no lambda: `grid` is ignored."""
+    no_lambda = np.array([np.nan])
+    return _cross_validated(_least_squares, lambda whole: no_lambda, _NO_A, split, "own")
 
 
-def _scad_2015(split: Split, grid: str) -> Fit:
-    """SCAD as the paper ran ncvreg."""
-    paths_of = partial(_scad, descent=descend_2015)
-    return _cross_validated(paths_of, _concave_lambdas, _NO_A, split, grid)
-
-
-def _mc_plus_2015(split: Split, grid: str) -> Fit:
+def _mc_plus_2015(split: TrainAndTest, grid: str) -> Fit:
     """MC+ as the paper ran sparsenet: first a, by its own cross-validation; then lambda."""
     warm = partial(_sparsenet, warm=True)
     lambdas = partial(_concave_lambdas, count=SPARSENET_ALPHAS)
@@ -265,29 +236,16 @@ def _mc_plus_2015(split: Split, grid: str) -> Fit:
     )
 
 
-def _sparsestep(split: Split, grid: str, **options: Any) -> Fit:
-    """SparseStep by cross-validation, with options of `SparseStepCV`."""
+def _sparsestep(split: TrainAndTest, grid: str, *, bic: bool = False, **options: Any) -> Fit:
+    """SparseStep by cross-validation, with options of `SparseStepCV`, or by BIC."""
     alphas = paper_grid() if grid == "paper" else N_ALPHAS
-    model = SparseStepCV(alphas, standardize=False, **options)
-    return _estimated(model, split.whole, split.folds, len(split.folds) + 1)
-
-
-def _sparsestep_bic(split: Split, grid: str) -> Fit:
-    """SparseStep by the Bayesian information criterion."""
-    alphas = paper_grid() if grid == "paper" else N_ALPHAS
-    model = SparseStepIC("bic", alphas=alphas, standardize=False)
-    return _estimated(model, split.whole, split.whole, 1)
-
-
-def _estimated(
-    model: SparseStepCV | SparseStepIC,
-    whole: Moments,
-    moments: Moments | list[Moments],
-    n_paths: int,
-) -> Fit:
-    """What an estimator of this package chooses."""
+    whole, n_paths = split.whole, 1 if bic else len(split.test) + 1
+    model: SparseStepCV | SparseStepIC
     start = process_time()
-    model.fit_moments(moments)
+    if bic:
+        model = SparseStepIC("bic", alphas=alphas, standardize=False).fit_moments(whole)
+    else:
+        model = SparseStepCV(alphas, standardize=False, **options).fit_moments([*split.test])
     seconds = process_time() - start
     place = int(np.argmin(np.abs(model.alphas_ - model.alpha_)))
     coefs = cast(Path, model.path_).coefs.T
@@ -314,7 +272,7 @@ class Method:
 
     colour: str
     letter: str
-    fit: Callable[[Split, str], Fit]
+    fit: Callable[[TrainAndTest, str], Fit]
 
 
 CONTROL = "SparseStep"
@@ -327,9 +285,14 @@ METHODS = {
     "MC+": Method("#CC79A7", "M", partial(_cross_validated, _mc_plus, _concave_lambdas, MC_PLUS_A)),
     CONTROL: Method("#0072B2", "S", _sparsestep),
 }
-# SCAD and MC+ by the algorithms, and with the tolerances, of the paper's time.
+# SCAD and MC+ by the algorithms, and with the tolerances, of ncvreg and sparsenet in 2015.
 RIVALS_2015 = {
-    "SCAD": replace(METHODS["SCAD"], fit=_scad_2015),
+    "SCAD": replace(
+        METHODS["SCAD"],
+        fit=partial(
+            _cross_validated, partial(_scad, descent=descend_2015), _concave_lambdas, _NO_A
+        ),
+    ),
     "MC+": replace(METHODS["MC+"], fit=_mc_plus_2015),
 }
 # A variant of SparseStep is one entry here: it competes with the others in SparseStep's place, has
@@ -343,7 +306,7 @@ VARIANTS = {
 # The same, fitted only if they are asked for.
 EXTRAS = {
     "SparseStep 1se": Method("#7A5195", "1", partial(_sparsestep, rule="1se")),
-    "SparseStep BIC": Method("#A6761D", "B", _sparsestep_bic),
+    "SparseStep BIC": Method("#A6761D", "B", partial(_sparsestep, bic=True)),
     "SparseStep swap": Method("#7F3C8D", "W", partial(_sparsestep, polish="swap")),
 }
 ALL_METHODS = METHODS | VARIANTS | EXTRAS
@@ -370,6 +333,6 @@ def fit(
     MC+        9191 fits, 3 variables
     SparseStep 1111 fits, 3 variables
     """
-    split = Split.of(folds)
+    split = TrainAndTest.of_folds(folds, None)
     known = ALL_METHODS | (RIVALS_2015 if rivals == "2015" else {})
     return {name: known[name].fit(split, grid) for name in methods}

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import sparsestep
-from sparsestep.report.pictures import COLOURS
+from sparsestep.report import environment
 from sparsestep.study.claims import (
     PENALIZED,
     answer_of,
@@ -70,7 +69,7 @@ def _report(analysis: Analysis, folder: Path) -> Path:
 
 
 def _stage(work: Callable[[Analysis, Path], Path]) -> Callable[[Path], Path]:
-    """A stage reads the results in a folder, and returns what it writes there."""
+    """A stage reads the results in a folder, writes into the folder, and returns what it wrote."""
     return lambda folder: work(analyse(read_results(folder), read_run(folder)), folder)
 
 
@@ -144,12 +143,13 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
 
 def _variant(ranking: Ranking) -> dict[str, Any]:
     """A variant among the five others, in SparseStep's place."""
+    variant = ranking.control
     return {
-        "average_rank": _short(ranking.average[ranking.control]),
-        "average_rank_if_only_equal_values_tie": _short(ranking.without_ties[ranking.control]),
-        "best": _short(ranking.best[ranking.control]),
-        "worst": _short(ranking.worst[ranking.control]),
-        "place": ranking.order.index(ranking.control) + 1,
+        "average_rank": _short(ranking.average[variant]),
+        "average_rank_if_only_equal_values_tie": _short(ranking.without_ties[variant]),
+        "best": _short(ranking.best[variant]),
+        "worst": _short(ranking.worst[variant]),
+        "place": ranking.order.index(variant) + 1,
         "is": describe(ranking.holm),
         **_tests(ranking.friedman, ranking.holm),
     }
@@ -177,9 +177,9 @@ def _numbers(named: Any) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """Six significant digits, more than any page shows: rounding twice may end elsewhere.
+    """Six significant digits, more than any page shows, so that rounding again changes nothing.
 
-    Whole numbers stay as they are; None stands for what JSON has no number for.
+    Whole numbers stay as they are; None stands for NaN and infinity, which JSON lacks.
     """
     number = float(value)
     if not math.isfinite(number):
@@ -229,6 +229,12 @@ def markdown_of(summary: dict[str, Any]) -> str:
         lines += [f"- {title}: {said}." for title, said in question["by_setting"].items()]
     for measure in summary["measures"].values():
         lines += ["", f"### {_capital(measure['title'])}", "", *_measure_lines(measure)]
+    lines += ["", "### How the fits went", "", *_fits_lines(summary["methods"])]
+    return "\n".join(lines) + "\n"
+
+
+def _fits_lines(methods: dict[str, Any]) -> list[str]:
+    """How the fits of each method went."""
     head = "method,best lambda smallest,largest,worst violation of optimality,fits per data set,"
     rows = [
         [
@@ -240,10 +246,9 @@ def markdown_of(summary: dict[str, Any]) -> str:
             f"{1000 * row['time']:.2g}",
             f"{row['whole']:.2g}",
         ]
-        for method, row in summary["methods"].items()
+        for method, row in methods.items()
     ]
-    table = _table((head + "ms per fit,s in all").split(","), rows)
-    return "\n".join([*lines, "", "### How the fits went", "", *table]) + "\n"
+    return _table((head + "ms per fit,s in all").split(","), rows)
 
 
 def _rivals(run: dict[str, Any]) -> str:
@@ -307,7 +312,7 @@ def ranks_in_short(summary: dict[str, Any]) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table; bars in the text would end a cell."""
+    """A table in Markdown. A bar in a text would end its cell, and is escaped."""
     assert all(len(row) == len(head) for row in rows)
     return [
         f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
@@ -327,8 +332,6 @@ def _capital(text: str) -> str:
 
 # -- the page ----------------------------------------------------------------------------------
 
-# The page has the look of the report on a model: the same style sheet, and a few rules more.
-_FOLDERS = [Path(__file__).parent, Path(sparsestep.__file__).parent / "report"]
 _TITLES = {
     "ranks": "Average ranks of the six methods on the four measures",
     "levels": "Average ranks at each level of m, sparsity, SNR and correlation",
@@ -336,24 +339,18 @@ _TITLES = {
 
 
 def render_study(analysis: Analysis) -> str:
-    """The report on a study, as HTML.
+    """The report on a study, as HTML: the same text for the same results.
 
-    Style and pictures are in the text, there is no script, and a policy in its head forbids the
-    page to load or send anything. The same results give the same text.
+    The text contains style and pictures, and no script. A policy in its head forbids the page to
+    load or send anything.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDERS),
-        autoescape=lambda name: name is None or not name.endswith(".css"),
-        undefined=StrictUndefined,
-    )
-    environment.filters |= {"p": format_p, "bare_p": _bare_p, "capital": _capital}
-    sheets = [
-        environment.get_template("style.css").render(colours=COLOURS, gutter=0),
-        environment.get_template("study.css").render(),
-    ]
+    templates = environment(Path(__file__).parent)
+    templates.filters |= {"p": format_p, "bare_p": _bare_p, "capital": _capital}
+    # The style of the report on a model, and a few rules more.
+    sheets = [templates.get_template(name).render(gutter=0) for name in ("style.css", "study.css")]
     claims = claims_of(analysis)
     rankings = list(analysis.rankings.values())
-    return environment.get_template("study.html.j2").render(
+    return templates.get_template("study.html.j2").render(
         version=sparsestep.__version__,
         style=Markup("\n".join(sheets)),
         summary=summary_of(analysis),

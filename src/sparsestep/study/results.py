@@ -65,7 +65,7 @@ def as_table(rows: Any) -> pd.DataFrame:
 
 
 def _check(frame: pd.DataFrame) -> None:
-    """Refuse tables that no study can have produced."""
+    """Refuse impossible tables: results twice, missing, or out of range."""
     twice = frame.duplicated(["dataset", "method"])
     if twice.any():
         row = frame[twice].iloc[0]
@@ -102,7 +102,7 @@ def _check(frame: pd.DataFrame) -> None:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file, in a folder that is made if need be, completely or not at all."""
+    """Write a file completely or not at all; make its folder if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path, "study") as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -133,7 +133,7 @@ def read_results(folder: Path) -> pd.DataFrame:
 
 
 def write_run(facts: Mapping[str, Any], folder: Path) -> None:
-    """Write what there is to know about a run: scale, grid, versions, machine and wall time."""
+    """Write the facts about a run: scale, grid, versions, machine and wall time."""
     write_file(folder / RUN, json.dumps(dict(facts), indent=2, ensure_ascii=False) + "\n")
 
 

@@ -41,7 +41,7 @@ from sparsestep.study.datasets import (
 from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS, Fit, fit
 from sparsestep.study.results import RUN, as_table, read_run, write_file, write_results, write_run
 
-# Where no bar can move, a line now and then.
+# Progress that is not shown on a terminal is printed at most this often.
 SECONDS_BETWEEN_LINES = 15.0
 
 
@@ -75,7 +75,7 @@ class Plan:
 
     @property
     def key(self) -> dict[str, Any]:
-        """All that the results of a data set depend on besides its number."""
+        """The options that the results of a data set depend on."""
         key = {"scale": self.scale.name, "grid": self.grid, "extras": self.extras, "seed": SEED}
         # Folders of runs from before there was a choice stay valid.
         return key if self.rivals == "converged" else key | {"rivals": self.rivals}
@@ -111,12 +111,12 @@ def _part(out: Path, dataset: int) -> Path:
 
 
 def _data_folder(out: Path, plan: Plan, dataset: int) -> Path:
-    """The folder of the moments of one data set, where they are kept."""
+    """The folder of the moments of one data set, if `generate_study` writes them."""
     return out / "data" / plan.scale.name / f"{dataset:05d}"
 
 
 def _fit_one(plan: Plan, setting: Setting, out: Path) -> None:
-    """Fit the methods that a data set, read or drawn, lacks, and write its part."""
+    """Fit the methods that the results of a data set lack, and write its file of results."""
     folder = _data_folder(out, plan, setting.dataset)
     data = DataSet.load(folder) if DataSet.is_saved(folder) else generate(setting, plan.scale)
     rows = _read_part(plan, out, setting.dataset)
@@ -138,7 +138,7 @@ def _lacking(plan: Plan, rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]]:
-    """The results of one data set, as far as it is done; those of another plan are refused."""
+    """The results of one data set so far; results of another plan are refused."""
     file = _part(out, dataset)
     if not file.is_file():
         return []
@@ -159,19 +159,19 @@ def _read_part(plan: Plan, out: Path, dataset: int) -> list[dict[str, Any]]:
 
 
 def cost(setting: Setting) -> float:
-    """Roughly how long a data set takes, relative to the others."""
+    """Approximate time of a data set, relative to the others."""
     return 1.0 + (2.0 if setting.correlation == "constant" else 1.0) * (setting.m / 50) ** 2
 
 
 def _start_worker() -> None:
-    """One thread of linear algebra; compiled functions ready; an end when the parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C in a terminal: no traceback of each
+    """Limit linear algebra to one thread, compile all functions, and end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C in a terminal: no traceback of workers
     threadpool_limits(1)
     parent = parent_process()
     assert parent is not None
-    # A parent that is killed tells nobody, and its workers would wait for work for ever.
+    # The workers of a killed parent would wait for work for ever.
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    # What is compiled or imported at the first use must not count as time of a method.
+    # Compiling and importing at the first use must not count as time of a method.
     folds = generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds
     for rivals in ("converged", "2015"):
         fit(folds, "paper", rivals=rivals)
@@ -190,10 +190,10 @@ def _side_by_side(
     out: Path,
     jobs: int,
 ) -> Iterator[Setting]:
-    """Do the work of each setting in one of several processes; yield those that are done."""
+    """Do the work of each setting in one of several processes; yield each finished setting."""
     if not settings:
         return
-    # The longest first, so that no process is left alone with one at the end.
+    # The longest first, so that all processes finish at about the same time.
     order = sorted(settings, key=cost, reverse=True)
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start_worker)
     try:
@@ -231,7 +231,7 @@ def fit_study(
                 note()
     table = as_table([row for rows in done.values() for row in rows])
     write_results(table, out)
-    # What processes that were killed left half written.
+    # Remove half-written files of processes that were killed.
     for stray in (*out.glob(".*.tmp"), *(out / "parts").glob(".*.tmp")):
         stray.unlink(missing_ok=True)
     return table
@@ -242,8 +242,8 @@ def generate_study(
 ) -> None:
     """Draw all data sets and keep their moments, for `fit_study` to read.
 
-    Not needed before `fit_study`, which draws what it does not find. At the paper's scale it takes
-    1.1 GB.
+    Not needed before `fit_study`, which draws the data sets that it does not find. At the paper's
+    scale the moments take 1.1 GB.
     """
     jobs = _jobs(jobs)
     todo = [s for s in plan.settings if not DataSet.is_saved(_data_folder(out, plan, s.dataset))]
@@ -263,10 +263,10 @@ def _jobs(jobs: int | None) -> int:
 def fits_done(
     settings: Sequence[Setting], before: int, *, show: bool
 ) -> Iterator[Callable[[Setting], None]]:
-    """A function to call with each of the settings when it is done, which tells the time left.
+    """A function that reports progress and the time left, to be called with each finished setting.
 
-    It draws a bar on a terminal, writes lines elsewhere, and does nothing unless `show`; `before`
-    were done by an earlier run.
+    It draws a bar on a terminal, writes lines elsewhere, and does nothing unless `show`. An earlier
+    run finished `before` data sets.
     """
     if not show:
         yield lambda setting: None
@@ -293,7 +293,7 @@ def fits_done(
             count, done = count + 1, done + cost(setting)
             text = f"{count} of {total} data sets"
             if not done_first:
-                # Until now processes started and functions compiled: no measure of the speed.
+                # The time of the first data set includes starting and compiling.
                 first, done_first = now, done
             else:
                 seconds = (now - first) * (left - done) / (done - done_first)
@@ -307,17 +307,17 @@ def fits_done(
 
 
 def _minutes(seconds: float) -> str:
-    """As minutes and seconds."""
+    """Seconds as minutes and seconds."""
     whole = round(seconds)
     return f"{whole // 60}:{whole % 60:02d}"
 
 
-# -- what there is to know about a run ---------------------------------------------------------
+# -- facts about a run -------------------------------------------------------------------------
 
 
 @contextmanager
 def _clock(plan: Plan, out: Path, jobs: int) -> Iterator[Callable[[], None]]:
-    """Write ``run.json`` at the end, and whenever asked: time is added to that of earlier runs."""
+    """A function that writes ``run.json``, as does the end; the times of all runs are added."""
     earlier = read_run(out)["wall_time"] if (out / RUN).is_file() else 0.0
     start = time.perf_counter()
 
@@ -331,7 +331,7 @@ def _clock(plan: Plan, out: Path, jobs: int) -> Iterator[Callable[[], None]]:
 
 
 def _is_noted(plan: Plan, out: Path) -> bool:
-    """Whether ``run.json`` tells of this run, finished: then its time and date stay as they are."""
+    """Whether ``run.json`` is that of this plan, finished: then its time and date stay."""
     if not (out / RUN).is_file():
         return False
     facts = read_run(out)

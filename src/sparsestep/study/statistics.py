@@ -1,4 +1,4 @@
-"""What the results say: ranks with the study's rule on ties, and tests on them.
+"""Ranks of the methods, with the study's rule on ties, and tests on the ranks.
 
 Friedman's chi-square and its F form, and Holm's step-down, are those of Demsar (2006).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ def fractional_ranks(costs: ArrayLike, tie: float = TIE) -> NDArray[np.float64]:
     """Ranks within each row, 1 for the smallest; methods in a tie share the mean of their ranks.
 
     "Closer than `tie`" is not transitive: of 0, 0.6 and 1.2 ties, the middle one is close to both
-    ends. So the costs are sorted, a group opens at its best member, and closes at the first cost
-    `tie` or more above that member, which opens the next group. Equal costs always tie.
+    ends. So the sorted costs are divided into groups: a cost `tie` or more above the best of its
+    group opens the next group. Equal costs always tie. Ranked are the best costs of the groups.
 
     >>> fractional_ranks([[0.5, 0.2, 0.9], [0.50006, 0.5, 0.50012]])
     array([[2. , 1. , 3. ],
@@ -56,18 +57,13 @@ def fractional_ranks(costs: ArrayLike, tie: float = TIE) -> NDArray[np.float64]:
     if np.isnan(costs).any():
         row, column = np.argwhere(np.isnan(costs))[0]
         raise ValueError(f"costs[{row}, {column}] is not a number, so it has no rank.")
-    ranks = np.empty_like(costs)
-    for row, order in enumerate(np.argsort(costs, axis=1, kind="stable")):
-        start = 0
-        for place in range(1, len(order) + 1):
-            if place < len(order):
-                best, cost = costs[row, order[start]], costs[row, order[place]]
-                if cost == best or cost - best < tie:
-                    continue
-            # Places start + 1 to place, counted from 1.
-            ranks[row, order[start:place]] = (start + 1 + place) / 2
-            start = place
-    return ranks
+    best = costs.copy()
+    for row, order in zip(best, np.argsort(costs, axis=1, kind="stable"), strict=True):
+        for before, here in pairwise(order):
+            # Both infinite are equal, though their difference is no number.
+            if row[here] == row[before] or row[here] - row[before] < tie:
+                row[here] = row[before]
+    return np.asarray(stats.rankdata(best, axis=1))
 
 
 def ranks_of(
@@ -345,16 +341,13 @@ class Analysis:
             largest=self.results["at_end"] == "largest",
             whole=self.results["time"] * self.results["n_fits"],
         )
-        groups = results.groupby("method", sort=False)
-        table = pd.DataFrame(
-            {
-                "smallest": groups["smallest"].sum(),
-                "largest": groups["largest"].sum(),
-                "optimality": groups["optimality"].max(),
-                "time": groups["time"].mean(),
-                "fits": groups["n_fits"].median().astype(int),
-                "whole": groups["whole"].mean(),
-            }
+        table = results.groupby("method").agg(
+            smallest=("smallest", "sum"),
+            largest=("largest", "sum"),
+            optimality=("optimality", "max"),
+            time=("time", "mean"),
+            fits=("n_fits", "median"),
+            whole=("whole", "mean"),
         )
         return table.reindex([m for m in ALL_METHODS if m in table.index])
 
