@@ -1,4 +1,4 @@
-"""The engines against the literal loop over some 37,000 random fits: `make exactness`."""
+"""The engines against the literal loop over some 39,000 random fits: `make exactness`."""
 
 import numpy as np
 import pytest
