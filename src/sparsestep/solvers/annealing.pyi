@@ -28,7 +28,6 @@ def solve(
     from_ols: Index,
     mild: bool,
     tolerance: float,
-    forgotten: float,
     B: Array,
     done: Index,
 ) -> int: ...

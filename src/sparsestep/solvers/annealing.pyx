@@ -51,7 +51,7 @@ cdef extern from "kernels.h" nogil:
                      const double *, double *, double *)
     double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
     void dual_coefficients(int, const double *, const double *, const double *, const double *, double *)
-    double carry_error(int, double, double, double, const double *, const double *, const double *,
+    double carry_error(int, double, double, double, double, const double *, const double *, const double *,
                        const double *, double *, double *, double *)
     void narrow(int, const double *, float *)
 
@@ -85,7 +85,7 @@ cdef double OUT_RATIO = 0.4   # not selected: |b_j| < OUT_RATIO times the next g
 cdef double OUT_WEIGHT = 4.0
 cdef double AGREE = 0.1       # relative distance of b_j to least squares on the support
 cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that may turn a decision around
-cdef double LEAK = 0.05       # ... and its share that reaches other coefficients
+cdef double LEAK = 0.05       # ... and its share that reaches other coefficients without a penalty
 cdef double MARGIN = 4.0      # error of b over the correction that is left out
 cdef double DIGITS = 1e-9     # relative error of an answer
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
@@ -252,9 +252,9 @@ cdef void enter(const Gram *G, Problem *k, int g, bint from_ols) noexcept nogil:
     for j in range(G.m):
         k.b[j] = k.err[j] = 0.0
         if from_ols:
-            d = k.alpha * G.factor[j] / (G.gamma[g] * k.root[j]) ** 2
             k.b[j] = k.ols[j]
-            k.err[j] = fabs(k.ols[j]) * d / G.tau[j]
+            d = penalty(G, k, j, k.b[j], G.gamma[g - 1] * k.root[j])
+            k.err[j] = MARGIN * fabs(k.b[j]) * d / G.tau[j]
             k.carried = fmax(k.carried, k.err[j])
 
 
@@ -457,8 +457,8 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.b[j] = b[j]
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
-    most = MARGIN * k.neglected + k.drift + LEAK * k.carried
-    most = carry_error(m, k.alpha, G.gamma[k.g], most, G.factor, k.root, G.tau, b, k.b, k.err, &k.carried)
+    most = carry_error(m, k.alpha, G.gamma[k.g], MARGIN * k.neglected + k.drift, LEAK * k.carried, G.factor, k.root,
+                       G.tau, b, k.b, k.err, &k.carried)
     if G.mild and not most <= DOUBT:
         return DOUBTFUL
     k.steps += 1
@@ -596,6 +596,7 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             c = (G.gamma[last - 1] * k.root[j]) ** 2
             k.b[j] = bhat[j] if w.support[j] else w.force[j] * c / (k.alpha * G.factor[j] + c)
             k.err[j] = kept * fabs(k.b[j])
+        k.carried = 0.0
     return RUNNING
 
 
@@ -693,7 +694,6 @@ def solve(
     const int[::1] from_ols,
     bint mild,
     double tolerance,
-    double forgotten,
     double[:, ::1] B,
     int[::1] done,
 ):
@@ -701,7 +701,7 @@ def solve(
 
     Returns the largest number of steps that a problem took. Problem i has the alpha ``alphas[i]`` and the
     target ``targets[i]``, a row of q, ols and root, and starts at the gamma ``starts[i]``. `tolerance` is the
-    error of a solve that the loop remembers, relative to |b_j| + gamma, `forgotten` that of any other. A
+    error of a solve that the loop remembers, relative to |b_j| + gamma; its square root is that of any other. A
     tolerance of 0 stands for the literal loop.
     """
     cdef const double[:, ::1] S = scaled.S, P = scaled.P, V = scaled.V, V_t = scaled.V_t
@@ -720,7 +720,8 @@ def solve(
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
     G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
-    G.strict, G.loose = 1.0 / (tolerance or 1.0), 1.0 / forgotten
+    G.strict = 1.0 / (tolerance or 1.0)
+    G.loose = sqrt(G.strict)
     # Coarser tolerances than the rounding of single precision allow it.
     G.single = G.mild and tolerance > 10 * DRIFT
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.

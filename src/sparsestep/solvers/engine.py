@@ -38,25 +38,11 @@ _SINGULAR = 1e-12
 _MILD = 1e-3
 
 
-@dataclass(frozen=True)
-class _Care:
-    """How the loop is followed: its start, and the error that a solve may leave.
-
-    `start` is how much of a late start the loop remembers where it decides. `tolerance` is the
-    error, relative to |b_j| + gamma, of what the loop remembers, `forgotten` that of all else. No
-    tolerance is the literal loop.
-    """
-
-    start: float
-    tolerance: float
-    forgotten: float
-
-
-_CARE = (
-    _Care(start=1e-9, tolerance=3e-6, forgotten=1e-2),
-    _Care(start=1e-13, tolerance=1e-10, forgotten=1e-5),
-    _Care(start=0.0, tolerance=0.0, forgotten=1.0),
-)
+# The error, relative to |b_j| + gamma, that a solve may leave: at first, and of what the error bound
+# does not vouch for then. 0 is the literal loop.
+_TOLERANCES = (3e-6, 1e-10, 0.0)
+# How much of a late start the loop may remember where it decides, beside the tolerance.
+_REMEMBERED = 1e-3
 
 
 def solve_all(
@@ -125,9 +111,9 @@ class _Gram:
         coefs = np.zeros((len(problems), len(self.used)))
         todo = np.flatnonzero(alphas > 0)
         steps = 0
-        for care in _CARE if scaled.mu > _MILD else _CARE[1:]:
+        for tolerance in _TOLERANCES if scaled.mu > _MILD else _TOLERANCES[1:]:
             if len(todo):
-                done, taken = scaled.solve(alphas, target, todo, schedule, care, coefs)
+                done, taken = scaled.solve(alphas, target, todo, schedule, tolerance, coefs)
                 todo, steps = todo[~done], max(steps, taken)
         self.coefs[target[:, np.newaxis], at[:, np.newaxis], self.used] = coefs
         # What the compiled loop cannot factorize, and least squares of least norm.
@@ -246,24 +232,23 @@ class _Scaled:
         target: Index,
         todo: Index,
         schedule: Schedule,
-        care: _Care,
+        tolerance: float,
         coefs: Array,
     ) -> tuple[NDArray[np.bool_], int]:
         """Put the coefficients of the problems `todo` into `coefs`; say which are vouched for."""
         with np.errstate(over="ignore", under="ignore"):
             alpha = alphas[todo] / self.size[target[todo], 0] ** 2
-        start, from_ols = self._late_start(alpha, target[todo], schedule, care)
+        start, from_ols = self._late_start(alpha, target[todo], schedule, tolerance)
         b = np.empty((len(todo), len(self.S)))
         done = np.zeros(len(todo), dtype=np.int32)
         problems = (alpha, target[todo].astype(np.int32), start, from_ols)
-        how = (self.mu > _MILD, care.tolerance, care.forgotten)
-        steps = annealing.solve(self, schedule, *problems, *how, b, done)
+        steps = annealing.solve(self, schedule, *problems, self.mu > _MILD, tolerance, b, done)
         vouched = done > 0
         coefs[todo[vouched]] = b[vouched] / self.root[target[todo[vouched]]]
         return vouched, steps
 
     def _late_start(
-        self, alpha: Array, target: Index, schedule: Schedule, care: _Care
+        self, alpha: Array, target: Index, schedule: Schedule, tolerance: float
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The gamma at which each problem may enter, and whether from least squares or b = 0."""
         gammas = schedule.gammas()
@@ -273,9 +258,8 @@ class _Scaled:
         bound = np.broadcast_to(bound, (len(alpha), len(gammas)))
         start = np.empty(len(alpha), dtype=np.int32)
         from_ols = np.empty(len(alpha), dtype=np.int32)
-        annealing.late_start(
-            alpha, bound, steepest, self.mu, gammas, schedule.t_max, care.start, start, from_ols
-        )
+        how = (schedule.t_max, _REMEMBERED * tolerance)
+        annealing.late_start(alpha, bound, steepest, self.mu, gammas, *how, start, from_ols)
         return start, from_ols
 
     def _largest(self, alpha: Array, target: Index, gammas: Array) -> Array:

@@ -129,10 +129,10 @@ KERNEL void dual_coefficients(int m, const double *restrict e, const double *res
   for (int j = 0; j < m; j++) b[j] = e[j] * (x[j] + inverse[j] * r[j]);
 }
 
-/* err <- gain err + neglected, where a step multiplies an error of b_j by
+/* err <- gain err + neglected + leak / (1 + d), where a step multiplies an error of b_j by
    gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j), and b <- b'.
    Returns the largest err_j / (|b_j| + gamma_j), and in `carried` the largest gain_j err_j. */
-KERNEL double carry_error(int m, double alpha, double gamma, double neglected,
+KERNEL double carry_error(int m, double alpha, double gamma, double neglected, double leak,
                           const double *restrict factor, const double *restrict root,
                           const double *restrict tau, const double *restrict new_b,
                           double *restrict b, double *restrict err, double *carried) {
@@ -143,7 +143,7 @@ KERNEL double carry_error(int m, double alpha, double gamma, double neglected,
     double dj = alpha * factor[j] * (c * s) * s, moved = ABS(b[j] * new_b[j]);
     double e = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
     largest = MAX(e, largest);
-    e += neglected;
+    e += neglected + leak / (1.0 + dj);
     double share = e / (ABS(new_b[j]) + width);
     most = MAX(share, most);
     err[j] = e;
