@@ -8,24 +8,12 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int32]
 
 def inverse(S: Array, P: Array) -> bool: ...
-def late_start(
-    alphas: Array,
-    largest: Array,
-    steepest: Array,
-    mu: float,
-    gammas: Array,
-    t_max: int,
-    remembered: float,
-    starts: Index,
-    from_ols: Index,
-) -> None: ...
 def solve(
     scaled: _Scaled,
     schedule: Schedule,
     alphas: Array,
     targets: Index,
-    starts: Index,
-    from_ols: Index,
+    largest: Array,
     mild: bool,
     tolerance: float,
     B: Array,

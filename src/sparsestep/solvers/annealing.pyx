@@ -86,13 +86,14 @@ cdef double OUT_WEIGHT = 4.0
 cdef double AGREE = 0.1       # relative distance of b_j to least squares on the support
 cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that may turn a decision around
 cdef double LEAK = 0.05       # ... and its share that reaches other coefficients without a penalty
+# So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
+# times as large as the penalties, eigenvalues leave least squares.
+cdef double ABOVE = 8.0
+cdef double REMEMBERED = 1e-3 # share of the tolerance that the loop may remember of a late start
 cdef double MARGIN = 4.0      # error of b over the correction that is left out
 cdef double DIGITS = 1e-9     # relative error of an answer
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
 cdef double EPS = 2.2e-16
-# So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
-# times as large as the penalties, eigenvalues leave least squares.
-cdef double ABOVE = 8.0
 
 cdef struct Gram:  # what the problems share
     int m, n_gammas, t_max
@@ -102,6 +103,7 @@ cdef struct Gram:  # what the problems share
     int n_null              # how many are zero
     double strict           # weight of an error that the loop remembers in full ...
     double loose            # ... and of one that it forgets
+    double remembered       # what the loop may remember of a late start
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     bint literal            # every step of the loop, by direct solves, whatever the bound says
     bint single             # products in single precision
@@ -242,19 +244,44 @@ cdef void inverse_diagonal(Problem *k, double *out) noexcept nogil:
             out[j] += row[j] * row[j]
 
 
-cdef void enter(const Gram *G, Problem *k, int g, bint from_ols) noexcept nogil:
-    """Start late, at gamma g: from least squares, or from zero."""
-    cdef int j
-    cdef double d
-    k.g, k.form = g, -1
-    k.from_zero = g > 0 and not from_ols
-    k.direct = G.literal
+cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nogil:
+    """Start at the latest gamma that the loop allows, from least squares or from b = 0.
+
+    While gamma is far above every coefficient, a step is a ridge regression with the penalties alpha_j / gamma_j^2;
+    while these are far below the smallest eigenvalue, it is least squares. Either way a step keeps of an error no
+    more than
+
+        4 min(1, (b / gamma)^2) min(1, penalty / eigenvalue).
+
+    The steps from the start on must keep no more than G.remembered. `largest` bounds the coefficients at each gamma.
+    """
+    cdef int j, g, n_ridge = 0
+    cdef bint from_ols = False
+    cdef double strain, ratio, kept, after_first, later = 1.0, steepest = 0.0
+    for j in range(G.m):
+        steepest = fmax(steepest, k.alpha * G.factor[j] / (k.root[j] * k.root[j]))
+    # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
+    while n_ridge < G.n_gammas and largest[n_ridge] * ABOVE < G.gamma[n_ridge]:
+        n_ridge += 1
+    k.form, k.direct = -1, G.literal
+    for g in range(G.n_gammas - 1, 0, -1):
+        strain = steepest / (G.gamma[g] * G.gamma[g]) / G.mu
+        ratio = (largest[g] / G.gamma[g]) ** 2 if g < n_ridge else 1.0
+        kept = fmin(4 * ratio * fmin(strain, 1.0), 1.0)
+        # From zero the first step makes the error, and those after it forget.
+        after_first = later * kept ** (G.t_max - 1)
+        later = after_first * kept
+        from_ols = strain * ABOVE < 1.0 and strain * later <= G.remembered
+        k.from_zero = g < n_ridge and 2 * ratio * fmin(strain, 1.0) * after_first <= G.remembered
+        if from_ols or k.from_zero:
+            k.g = g
+            break
+    k.from_zero = k.g > 0 and not from_ols
     for j in range(G.m):
         k.b[j] = k.err[j] = 0.0
         if from_ols:
             k.b[j] = k.ols[j]
-            d = penalty(G, k, j, k.b[j], G.gamma[g - 1] * k.root[j])
-            k.err[j] = MARGIN * fabs(k.b[j]) * d / G.tau[j]
+            k.err[j] = MARGIN * fabs(k.b[j]) * penalty(G, k, j, k.b[j], G.gamma[k.g - 1] * k.root[j]) / G.tau[j]
             k.carried = fmax(k.carried, k.err[j])
 
 
@@ -638,60 +665,12 @@ def inverse(const double[:, ::1] S, double[:, ::1] P):
     return info == 0
 
 
-def late_start(
-    const double[::1] alphas,
-    const double[:, :] largest,
-    const double[::1] steepest,
-    double mu,
-    const double[::1] gammas,
-    int t_max,
-    double remembered,
-    int[::1] starts,
-    int[::1] from_ols,
-):
-    """The gamma at which each problem may enter into `starts`, and whether from least squares or from b = 0.
-
-    While gamma is far above every coefficient, a step is a ridge regression with the penalties alpha_j / gamma_j^2;
-    while these are far below the smallest eigenvalue, it is least squares. Either way a step keeps of an error no
-    more than
-
-        4 min(1, (b / gamma)^2) min(1, penalty / eigenvalue),
-
-    and the latest start is taken of which the steps from there on keep no more than `remembered`. `largest` bounds
-    the coefficients of each problem at each gamma, `steepest` times alpha / gamma^2 is the largest penalty.
-    """
-    cdef int i, g, R = <int>alphas.shape[0], G = <int>gammas.shape[0], n_small
-    cdef double ratio, strain, kept, later, after_first
-    with nogil:
-        for i in range(R):
-            # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
-            n_small = 0
-            while n_small < G and largest[i, n_small] * ABOVE < gammas[n_small]:
-                n_small += 1
-            starts[i] = from_ols[i] = 0
-            later = 1.0
-            for g in range(G - 1, 0, -1):
-                strain = alphas[i] * steepest[i] / (gammas[g] * gammas[g]) / mu
-                ratio = (largest[i, g] / gammas[g]) ** 2 if g < n_small else 1.0
-                kept = fmin(4 * ratio * fmin(strain, 1.0), 1.0)
-                # From zero the first step makes the error, and those after it forget.
-                after_first = later * kept ** (t_max - 1)
-                later *= kept ** t_max
-                if strain * ABOVE < 1.0 and strain * later <= remembered:
-                    starts[i], from_ols[i] = g, 1
-                    break
-                if g < n_small and 2 * ratio * fmin(strain, 1.0) * after_first <= remembered:
-                    starts[i] = g
-                    break
-
-
 def solve(
     scaled,
     schedule,
     const double[::1] alphas,
     const int[::1] targets,
-    const int[::1] starts,
-    const int[::1] from_ols,
+    const double[:, :] largest,
     bint mild,
     double tolerance,
     double[:, ::1] B,
@@ -700,7 +679,7 @@ def solve(
     """The coefficients of each problem into B, and whether they are vouched for into `done`.
 
     Returns the largest number of steps that a problem took. Problem i has the alpha ``alphas[i]`` and the
-    target ``targets[i]``, a row of q, ols and root, and starts at the gamma ``starts[i]``. `tolerance` is the
+    target ``targets[i]``, a row of q, ols and root. `largest` bounds its coefficients at each gamma. `tolerance` is the
     error of a solve that the loop remembers, relative to |b_j| + gamma; its square root is that of any other. A
     tolerance of 0 stands for the literal loop.
     """
@@ -721,7 +700,7 @@ def solve(
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
     G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
     G.strict = 1.0 / (tolerance or 1.0)
-    G.loose = sqrt(G.strict)
+    G.loose, G.remembered = sqrt(G.strict), REMEMBERED * tolerance
     # Coarser tolerances than the rounding of single precision allow it.
     G.single = G.mild and tolerance > 10 * DRIFT
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
@@ -759,7 +738,7 @@ def solve(
             k.q, k.ols, k.root = &q[targets[i], 0], &ols[targets[i], 0], &root[targets[i], 0]
             k.err = &memory[6 * <size_t>i * m]
             k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
-            enter(&G, k, starts[i], from_ols[i])
+            enter(&G, k, largest[i])
             state = advance(&G, k, k.p, NULL, &w) if start_step(&G, k) else DOUBTFUL
             done[i] = state == DONE
             if state == RUNNING:

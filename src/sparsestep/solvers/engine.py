@@ -4,8 +4,8 @@ For each problem the literal loop of `reference.py` computes, at each gamma and 
 
     d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2,      b = (S + diag(d))^-1 q.
 
-Only d carries anything from one step to the next. So the engine starts late (`_late_start`), solves
-the steps of all problems of a matrix together (`annealing.pyx`), and stops a problem once each
+Only d carries anything from one step to the next. So the engine starts late, solves the steps of all
+problems of a matrix together (`annealing.pyx`), and stops a problem once each
 coefficient is decided and least squares on the support is the loop's answer. A bound on the error
 that the coefficients carry says which answers it cannot vouch for: these are computed again from an
 earlier start with a stricter tolerance, and at last by the literal loop.
@@ -38,11 +38,9 @@ _SINGULAR = 1e-12
 _MILD = 1e-3
 
 
-# The error, relative to |b_j| + gamma, that a solve may leave: at first, and of what the error bound
-# does not vouch for then. 0 is the literal loop.
+# The error, relative to |b_j| + gamma, that a solve may leave: at first, and where the error bound
+# does not vouch for the answer. 0 is the literal loop.
 _TOLERANCES = (3e-6, 1e-10, 0.0)
-# How much of a late start the loop may remember where it decides, beside the tolerance.
-_REMEMBERED = 1e-3
 
 
 def solve_all(
@@ -236,31 +234,18 @@ class _Scaled:
         coefs: Array,
     ) -> tuple[NDArray[np.bool_], int]:
         """Put the coefficients of the problems `todo` into `coefs`; say which are vouched for."""
-        with np.errstate(over="ignore", under="ignore"):
-            alpha = alphas[todo] / self.size[target[todo], 0] ** 2
-        start, from_ols = self._late_start(alpha, target[todo], schedule, tolerance)
-        b = np.empty((len(todo), len(self.S)))
-        done = np.zeros(len(todo), dtype=np.int32)
-        problems = (alpha, target[todo].astype(np.int32), start, from_ols)
-        steps = annealing.solve(self, schedule, *problems, self.mu > _MILD, tolerance, b, done)
-        vouched = done > 0
-        coefs[todo[vouched]] = b[vouched] / self.root[target[todo[vouched]]]
-        return vouched, steps
-
-    def _late_start(
-        self, alpha: Array, target: Index, schedule: Schedule, tolerance: float
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The gamma at which each problem may enter, and whether from least squares or b = 0."""
+        target = target[todo]
         gammas = schedule.gammas()
         with np.errstate(all="ignore"):
-            bound = self._largest(alpha, target, gammas)
-            steepest = np.max(self.factor / self.root**2, axis=1)[target]
-        bound = np.broadcast_to(bound, (len(alpha), len(gammas)))
-        start = np.empty(len(alpha), dtype=np.int32)
-        from_ols = np.empty(len(alpha), dtype=np.int32)
-        how = (schedule.t_max, _REMEMBERED * tolerance)
-        annealing.late_start(alpha, bound, steepest, self.mu, gammas, *how, start, from_ols)
-        return start, from_ols
+            alpha = alphas[todo] / self.size[target, 0] ** 2
+            largest = self._largest(alpha, target, gammas)
+        b = np.empty((len(todo), len(self.S)))
+        done = np.zeros(len(todo), dtype=np.int32)
+        problems = alpha, target.astype(np.int32), np.broadcast_to(largest, (len(b), len(gammas)))
+        steps = annealing.solve(self, schedule, *problems, self.mu > _MILD, tolerance, b, done)
+        vouched = done > 0
+        coefs[todo[vouched]] = b[vouched] / self.root[target[vouched]]
+        return vouched, steps
 
     def _largest(self, alpha: Array, target: Index, gammas: Array) -> Array:
         """Upper bounds on the coefficients, in the units of gamma, after the steps at each gamma.
