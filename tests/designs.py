@@ -5,8 +5,7 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 from sparsestep.reference import sparsestep_reference
-from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import NormalEquations
+from sparsestep.solvers.engine import Gram, solve_all
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
@@ -131,8 +130,8 @@ def solve(A, y, alphas, schedule=None, factor=None):
 
 def engine(S, q, alphas, schedule=None, factor=None, n_jobs=1):
     """Coefficients of one target, a row per alpha."""
-    equations = NormalEquations(S, np.atleast_2d(q), np.atleast_2d(alphas))
-    coefs, _ = solve_all([equations], schedule or Schedule(), factor, n_jobs)
+    gram = Gram(S, np.atleast_2d(q), factor)
+    coefs, _ = solve_all([gram], [np.atleast_2d(alphas)], schedule or Schedule(), n_jobs)
     return coefs[0][0]
 
 

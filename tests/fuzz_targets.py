@@ -283,13 +283,12 @@ def explanation_by_set(model, X, y, weight, priced):
         factor,
     )
     problem = ScaledProblem.of(moments, settings)
-    rows = problem.equations(np.array([model.alpha]))
-    factor = settings.factors(X.shape[1])
-    sets = WorkingSets(rows.A, rows.y[0], factor, settings.schedule)
-    found = sets.solve(rows.alphas[0])
+    A, target, alphas = problem.left, problem.right[0], problem.alphas(np.array([model.alpha]))[0]
+    sets = WorkingSets(A, target, problem.factor, settings.schedule)
+    found = sets.solve(alphas)
     turned = compare_rows(
-        *(rows.A, rows.y[0], rows.alphas[0], (found, sets.sets), 1e-9),
-        penalty_factor=factor,
+        *(A, target, alphas, (found, sets.sets), 1e-9),
+        penalty_factor=problem.factor,
         **vars(settings.schedule),
     )
     again = problem.back(found[np.newaxis])[0][0, 0]

@@ -9,8 +9,8 @@ from designs import KINDS, PAPER_ALPHAS, compare, engine, problem
 from sparsestep import SparseStep, sparsestep_path
 from sparsestep.errors import LostDigitsWarning
 from sparsestep.reference import sparsestep_reference
-from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import NormalEquations, later_copies
+from sparsestep.solvers.engine import Gram, solve_all
+from sparsestep.solvers.equations import later_copies
 from sparsestep.solvers.schedule import Schedule
 
 
@@ -262,8 +262,9 @@ def test_polynomial_features():
 def test_many_problems_together_are_each_alone():
     problems = [problem(kind, 300, 20, 1) for kind in KINDS]
     alphas = np.stack([PAPER_ALPHAS, 3 * PAPER_ALPHAS])
-    equations = [NormalEquations(S, np.stack([q, q[::-1]]), alphas) for S, q in problems]
-    together, _ = solve_all(equations, Schedule(), n_jobs=2)
+    grams = [Gram(S, np.stack([q, q[::-1]])) for S, q in problems]
+    all_alphas = [alphas] * len(grams)
+    together, _ = solve_all(grams, all_alphas, Schedule(), n_jobs=2)
     for (S, q), coefs in zip(problems, together, strict=True):
         for t, target in enumerate((q, q[::-1])):
             alone = engine(S, target, alphas[t])
@@ -276,9 +277,10 @@ def test_many_problems_together_are_each_alone():
 def test_however_the_problems_are_shared_out(n_problems, n_jobs):
     problems = [problem("ar1", 200, 12, seed) for seed in range(n_problems)]
     alphas = np.stack([PAPER_ALPHAS[::5], 3 * PAPER_ALPHAS[::5]])
-    equations = [NormalEquations(S, np.stack([q, q[::-1]]), alphas) for S, q in problems]
-    expected, _ = solve_all(equations, Schedule())
-    found, _ = solve_all(equations, Schedule(), n_jobs=n_jobs)
+    grams = [Gram(S, np.stack([q, q[::-1]])) for S, q in problems]
+    all_alphas = [alphas] * len(grams)
+    expected, _ = solve_all(grams, all_alphas, Schedule())
+    found, _ = solve_all(grams, all_alphas, Schedule(), n_jobs=n_jobs)
     for coefs, others in zip(found, expected, strict=True):
         assert np.array_equal(coefs != 0, others != 0)
         np.testing.assert_allclose(coefs, others, rtol=1e-9)
@@ -300,10 +302,12 @@ def test_no_columns():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_problems_without_alphas(n_jobs):
     S, q = problem("uncorrelated", 100, 5, 0)
-    none = NormalEquations(S, q[np.newaxis], np.empty((1, 0)))
-    some = NormalEquations(S, q[np.newaxis], np.ones((1, 4)))
-    assert solve_all([none, none], Schedule(), n_jobs=n_jobs)[0][1].shape == (1, 0, 5)
-    (first, second, third), _ = solve_all([none, some, none], Schedule(), n_jobs=n_jobs)
+    none, some = np.empty((1, 0)), np.ones((1, 4))
+    gram = Gram(S, q[np.newaxis])
+    found, _ = solve_all([gram] * 2, [none, none], Schedule(), n_jobs=n_jobs)
+    assert found[1].shape == (1, 0, 5)
+    found, _ = solve_all([gram] * 3, [none, some, none], Schedule(), n_jobs=n_jobs)
+    first, second, third = found
     assert first.shape == third.shape == (1, 0, 5)
     compare(S, q, np.ones(4), second[0])
 

@@ -13,7 +13,7 @@ from designs import WIDE_KINDS, compare_rows, largest_drop, solve, wide_problem
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.errors import ManyVariablesWarning
 from sparsestep.reference import sparsestep_reference
-from sparsestep.solvers.equations import RowEquations, copies_among_rows
+from sparsestep.solvers.equations import copies_among_rows
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
@@ -74,7 +74,7 @@ def test_many_alphas_of_several_targets_give_the_literal_loop_too(kind, lowest):
     A, y = wide_problem(kind, 20, 60, 7)
     targets = np.stack([y, y[::-1]])
     alphas = np.stack([largest_drop(A, t) * np.logspace(0.3, lowest, 24) for t in targets])
-    found, _ = solve_wide(RowEquations(A, targets, alphas), Schedule())
+    found, _ = solve_wide(A, targets, alphas, Schedule())
     for t in range(2):
         alone = solve(A, targets[t], alphas[t])
         assert_array_equal(found[t], alone[0])
@@ -176,7 +176,7 @@ def test_the_literal_loop_on_rows_is_the_one_on_the_matrix(alpha):
 
 def test_alpha_zero_is_the_least_norm_solution():
     A, y = wide_problem("uncorrelated", 10, 25, 4)
-    found, _ = solve_wide(RowEquations(A, y[np.newaxis], np.zeros((1, 1))), Schedule())
+    found, _ = solve_wide(A, y[np.newaxis], np.zeros((1, 1)), Schedule())
     assert_allclose(found[0, 0], np.linalg.pinv(A) @ y, rtol=1e-8)
 
 
@@ -191,7 +191,7 @@ def test_several_targets_are_each_alone():
     A, y = wide_problem("ar1", 30, 90, 0)
     targets = np.stack([y, y[::-1], np.zeros(30)])
     alphas = np.array([[30.0, 3.0], [10.0, 1.0], [1.0, 0.1]])
-    together, _ = solve_wide(RowEquations(A, targets, alphas), Schedule())
+    together, _ = solve_wide(A, targets, alphas, Schedule())
     for t in range(2):
         assert_allclose(together[t], solve(A, targets[t], alphas[t])[0], rtol=1e-9)
     assert not together[2].any()

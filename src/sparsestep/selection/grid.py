@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.criteria import best_fitting
 from sparsestep.solvers.equations import (
-    RowEquations,
     ScaledProblem,
     Settings,
     independent_columns,
@@ -263,26 +262,24 @@ class _Scale:
 
     @classmethod
     def of(cls, problem: ScaledProblem, settings: Settings, largest: int | None = None) -> "_Scale":
-        moments, equations = problem.moments, problem.equations(np.ones(1))
-        size = problem.diag
-        factor = settings.factors(len(size))
+        moments, size, factor = problem.moments, problem.diag, problem.factor
         always = int(np.count_nonzero((size > 0) & (factor == 0)))
         used = (size > 0) & (factor > 0)
         factor = factor[used]
         least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
         with np.errstate(over="ignore"):
-            drop = (equations.q[:, used] / np.sqrt(size[used])) ** 2 / factor
+            drop = (problem.q[:, used] / np.sqrt(size[used])) ** 2 / factor
             drop = np.max(drop, axis=1, initial=0.0)
             # For a target that no variable explains, its variance instead.
             drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
             guess = drop * problem.scale_y**2
         rank = moments.n_samples - settings.fit_intercept - always
-        if isinstance(equations, RowEquations):
+        if problem.is_thin:
             # Not the number of rows: copies of a row do not raise the rank.
             with one_blas_thread():
-                rank = np.linalg.matrix_rank(equations.A @ equations.A.T, hermitian=True) - always
+                rank = np.linalg.matrix_rank(problem.left @ problem.left.T, hermitian=True) - always
         else:
-            rank = min(rank, independent_columns(equations.S) - always)
+            rank = min(rank, independent_columns(problem.left) - always)
         full = min(int(np.count_nonzero(used)), max(int(rank), 0))
         wide = moments.is_thin and bool(rank < np.count_nonzero(used))
         if wide:

@@ -264,7 +264,7 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
     while n_ridge < G.n_gammas and largest[n_ridge] * ABOVE < G.gamma[n_ridge]:
         n_ridge += 1
     k.form, k.direct = -1, G.literal
-    for g in range(G.n_gammas - 1, 0, -1):
+    for g in range(G.n_gammas - 2, 0, -1):
         strain = steepest / (G.gamma[g] * G.gamma[g]) / G.mu
         ratio = (largest[g] / G.gamma[g]) ** 2 if g < n_ridge else 1.0
         kept = fmin(4 * ratio * fmin(strain, 1.0), 1.0)

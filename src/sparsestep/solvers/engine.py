@@ -4,11 +4,11 @@ For each problem the literal loop of `reference.py` computes, at each gamma and 
 
     d_j = alpha_j gamma^2 / (b_j^2 + gamma^2)^2,      b = (S + diag(d))^-1 q.
 
-Only d carries anything from one step to the next. So the engine starts late, solves the steps of all
-problems of a matrix together (`annealing.pyx`), and stops a problem once each
-coefficient is decided and least squares on the support is the loop's answer. A bound on the error
-that the coefficients carry says which answers it cannot vouch for: these are computed again from an
-earlier start with a stricter tolerance, and at last by the literal loop.
+Only d carries anything from one step to the next. So the engine starts late, solves the steps of
+all problems of a matrix together (`annealing.pyx`), and stops a problem once each coefficient is
+decided and least squares on the support is the loop's answer. A bound on the error that the
+coefficients carry says which answers it cannot vouch for: these are computed again from an earlier
+start with a stricter tolerance, and at last by the literal loop.
 
 Problems are scaled: columns of unit length, the largest ``|q_j|`` equal to 1.
 """
@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from sparsestep.reference import in_range, negligible, ridge, rounding, sparsestep_reference
 from sparsestep.solvers import annealing
-from sparsestep.solvers.equations import NormalEquations
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["solve_all"]
+__all__ = ["Gram", "solve_all"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -44,33 +43,34 @@ _TOLERANCES = (3e-6, 1e-10, 0.0)
 
 
 def solve_all(
-    equations: Sequence[NormalEquations],
+    grams: Sequence["Gram"],
+    alphas: Sequence[Array],
     schedule: Schedule,
-    penalty_factor: Array | None = None,
     n_jobs: int = 1,
     told: Callable[[int], None] = lambda count: None,
 ) -> tuple[list[Array], int]:
-    """Coefficients of shape (n_targets, n_alphas, m) for each of `equations`, and the steps taken.
+    """Coefficients of shape (n_targets, n_alphas, m) for each matrix, and the steps taken.
 
-    `n_jobs` threads share the work, each with one thread of the BLAS; but for rounding, the numbers
-    do not depend on it. Any of them calls `told` with how many more problems are solved.
+    `alphas` has shape (n_targets, n_alphas) for each matrix. `n_jobs` threads share the work, each
+    with one thread of the BLAS; but for rounding, the numbers do not depend on it. Any of them
+    calls `told` with how many more problems are solved.
     """
-    m = len(equations[0].S)
-    factor = np.ones(m) if penalty_factor is None else penalty_factor
-    grams = [_Gram(each, factor) for each in equations]
+    coefs = [np.zeros((*a.shape, len(g.S))) for g, a in zip(grams, alphas, strict=True)]
     # Matrices left over when each thread has as many are shared, alphas in turn.
-    shared = len(grams) % n_jobs
+    alone = len(grams) - len(grams) % n_jobs
+    for gram in grams[alone:]:
+        gram.prepare()
     pieces = [
-        (gram, np.arange(piece, gram.alphas.size, n_pieces))
+        (k, np.arange(piece, alphas[k].size, n_pieces))
         for k, gram in enumerate(grams)
-        for n_pieces in [n_jobs if k >= len(grams) - shared else 1]
-        for piece in range(min(n_pieces, gram.alphas.size))
+        for n_pieces in [1 if k < alone else n_jobs]
+        for piece in range(min(n_pieces, alphas[k].size))
         if len(gram.used)
     ]
 
-    def solve(piece: tuple[_Gram, Index]) -> int:
-        gram, problems = piece
-        steps = gram.solve(problems, schedule)
+    def solve(piece: tuple[int, Index]) -> int:
+        k, problems = piece
+        steps = grams[k].solve(alphas[k], problems, schedule, coefs[k])
         told(len(problems))
         return steps
 
@@ -80,55 +80,59 @@ def solve_all(
         else:
             with ThreadPoolExecutor(n_jobs) as pool:
                 steps = list(pool.map(solve, pieces))
-    return [gram.coefs for gram in grams], max(steps, default=0)
+    return coefs, max(steps, default=0)
 
 
-class _Gram:
-    """The problems of one Gram matrix.
+class Gram:
+    """``X'X`` and the ``X'y`` of one or more targets.
 
     Attributes
     ----------
+    S, q : ndarrays of shapes (m, m) and (n_targets, m)
+    factor : ndarray of shape (m,)
+        Penalty factors.
     used : ndarray of int
         Columns that may enter: of some length, and of a finite penalty.
-    alphas : ndarray of shape (n_targets, n_alphas)
-    coefs : ndarray of shape (n_targets, n_alphas, m)
-        The answers, put there by `solve`.
     """
 
-    def __init__(self, equations: NormalEquations, factor: Array) -> None:
-        self.equations, self.factor = equations, factor
-        self.alphas = equations.alphas
-        self.used = np.flatnonzero((equations.diag > 0) & np.isfinite(factor))
-        self.coefs = np.zeros((*self.alphas.shape, len(equations.S)))
+    def __init__(self, S: Array, q: Array, factor: Array | None = None) -> None:
+        self.S, self.q = S, q
+        self.factor = np.ones(len(S)) if factor is None else factor
+        self.used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(self.factor))
+        self._scaled: _Scaled | None = None
 
-    def solve(self, problems: Index, schedule: Schedule) -> int:
-        """Solve some of the problems, and return the number of steps."""
-        scaled = _Scaled.of(self.equations, self.used, self.factor)
-        target, at = np.unravel_index(problems, self.alphas.shape)
-        alphas = self.alphas[target, at]
+    def prepare(self) -> None:
+        """Scale and invert the matrix once for all that is to be solved with it."""
+        if self._scaled is None and len(self.used):
+            self._scaled = _Scaled.of(self)
+
+    def solve(self, alphas: Array, problems: Index, schedule: Schedule, out: Array) -> int:
+        """Put the coefficients of some problems, by their index, into `out`; the steps taken."""
+        scaled = self._scaled or _Scaled.of(self)
+        target, at = np.unravel_index(problems, alphas.shape)
+        alpha = alphas[target, at]
         coefs = np.zeros((len(problems), len(self.used)))
-        todo = np.flatnonzero(alphas > 0)
+        todo = np.flatnonzero(alpha > 0)
         steps = 0
         for tolerance in _TOLERANCES if scaled.mu > _MILD else _TOLERANCES[1:]:
             if len(todo):
-                done, taken = scaled.solve(alphas, target, todo, schedule, tolerance, coefs)
+                done, taken = scaled.solve(alpha, target, todo, schedule, tolerance, coefs)
                 todo, steps = todo[~done], max(steps, taken)
-        self.coefs[target[:, np.newaxis], at[:, np.newaxis], self.used] = coefs
+        out[target[:, np.newaxis], at[:, np.newaxis], self.used] = coefs
         # What the compiled loop cannot factorize, and least squares of least norm.
-        for i in (*todo, *np.flatnonzero(alphas == 0)):
-            self.coefs[target[i], at[i]] = self._literally(target[i], alphas[i], schedule)
+        for i in (*todo, *np.flatnonzero(alpha == 0)):
+            out[target[i], at[i]] = self._literally(target[i], alpha[i], schedule)
         return steps
 
     def _literally(self, target: int, alpha: float, schedule: Schedule) -> Array:
         """The printed loop; without a penalty all its steps are the same."""
-        S, q = self.equations.S, self.equations.q[target]
+        S, q, used = self.S, self.q[target], self.used
         if alpha > 0:
             with np.errstate(over="ignore"):
                 return sparsestep_reference(
                     S, q, alpha, penalty_factor=self.factor, **vars(schedule)
                 )
         b = np.zeros(len(S))
-        used = self.used
         b[used] = ridge(S[np.ix_(used, used)], np.zeros(len(used)), q[used])
         b[(np.abs(b) < schedule.epsilon) & (self.factor > 0)] = 0.0
         return b
@@ -185,8 +189,8 @@ class _Scaled:
     V_t: Array
 
     @classmethod
-    def of(cls, equations: NormalEquations, used: Index, factor: Array) -> "_Scaled":
-        S, q = equations.S, equations.q
+    def of(cls, gram: Gram) -> "_Scaled":
+        S, q, factor, used = gram.S, gram.q, gram.factor, gram.used
         if len(used) < len(S):
             S, q, factor = S[np.ix_(used, used)], q[:, used], factor[used]
         length = np.sqrt(np.diag(S))

@@ -8,6 +8,7 @@ gamma_0, gamma_stop and epsilon are absolute numbers.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,10 @@ from sparsestep.moments.moments import Moments
 from sparsestep.moments.sums import SMALLEST_SQUARES
 from sparsestep.moments.table import column_name
 from sparsestep.reference import negligible
+from sparsestep.solvers.engine import Gram
 from sparsestep.solvers.schedule import Schedule
 
 __all__ = [
-    "NormalEquations",
-    "RowEquations",
     "ScaledProblem",
     "Settings",
     "copies_among_rows",
@@ -61,54 +61,6 @@ class Settings:
     def factors(self, m: int) -> Array:
         """The penalty factors, 1 where none were given."""
         return np.ones(m) if self.penalty_factor is None else self.penalty_factor
-
-
-@dataclass(frozen=True)
-class NormalEquations:
-    """``X'X``, the ``X'y`` of one or more targets, and the alphas wanted for each target.
-
-    Attributes
-    ----------
-    S : ndarray of shape (m, m)
-    q : ndarray of shape (n_targets, m)
-    alphas : ndarray of shape (n_targets, n_alphas)
-    """
-
-    S: Array
-    q: Array
-    alphas: Array
-
-    @property
-    def diag(self) -> Array:
-        """The diagonal of S."""
-        return np.diag(self.S)
-
-
-@dataclass(frozen=True)
-class RowEquations:
-    """The same for fewer rows than columns, from the rows themselves: nothing is m x m.
-
-    Attributes
-    ----------
-    A : ndarray of shape (n_rows, m)
-        ``A'A`` is ``X'X``.
-    y : ndarray of shape (n_targets, n_rows)
-    alphas : ndarray of shape (n_targets, n_alphas)
-    """
-
-    A: Array
-    y: Array
-    alphas: Array
-
-    @property
-    def diag(self) -> Array:
-        """The diagonal of ``A'A``."""
-        return np.asarray(np.einsum("ij,ij->j", self.A, self.A))
-
-    @property
-    def q(self) -> Array:
-        """``A'y`` of each target, (n_targets, m)."""
-        return self.y @ self.A
 
 
 def unit_gram(
@@ -242,8 +194,11 @@ class ScaledProblem:
     scale_y : ndarray of shape (n_targets,)
     mean_x, mean_y : ndarrays of shapes (m,) and (n_targets,)
         Zero if there is no intercept.
-    S, q : ndarrays of shapes (m, m) and (n_targets, m)
-        ``X'X`` and ``X'y``; of thin moments instead the rows ``A`` and their targets ``y``.
+    factor : ndarray of shape (m,)
+        Penalty factors.
+    left, right : ndarrays
+        ``X'X`` and ``X'y``, of shapes (m, m) and (n_targets, m); of thin moments the rows A and
+        their targets instead, (n_rows, m) and (n_targets, n_rows).
     """
 
     moments: Moments
@@ -251,8 +206,9 @@ class ScaledProblem:
     scale_y: Array
     mean_x: Array
     mean_y: Array
-    _left: Array
-    _right: Array
+    factor: Array
+    left: Array
+    right: Array
 
     @classmethod
     def of(cls, moments: Moments, settings: Settings) -> "ScaledProblem":
@@ -285,22 +241,33 @@ class ScaledProblem:
             left[:, out] = 0.0
             if not moments.is_thin:
                 left[out], right[:, out] = 0.0, 0.0
-        return cls(moments, scale_x, scale_y, mean_x, mean_y, left, right)
+        factor = settings.factors(len(scale_x))
+        return cls(moments, scale_x, scale_y, mean_x, mean_y, factor, left, right)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether there are fewer rows than columns, and nothing is m x m."""
+        return self.moments.is_thin
+
+    @cached_property
+    def gram(self) -> Gram:
+        """The matrix that the engine solves with, unless there are fewer rows than columns."""
+        return Gram(self.left, self.right, self.factor)
 
     @property
     def diag(self) -> Array:
         """The sums of squares of the columns."""
-        if self.moments.is_thin:
-            return np.asarray(np.einsum("ij,ij->j", self._left, self._left))
-        return np.diag(self._left)
+        if self.is_thin:
+            return np.asarray(np.einsum("ij,ij->j", self.left, self.left))
+        return np.diag(self.left)
 
     @property
     def q(self) -> Array:
         """``X'y`` of each target, (n_targets, m)."""
-        return self._right @ self._left if self.moments.is_thin else self._right
+        return self.right @ self.left if self.is_thin else self.right
 
-    def equations(self, alphas: Array) -> NormalEquations | RowEquations:
-        """The equations for `alphas`, (n_alphas,) or a row per target, in the data's units.
+    def alphas(self, alphas: Array) -> Array:
+        """Alphas, (n_alphas,) or a row per target, in the units of the problem: a row per target.
 
         Beyond 1e60 times the target's sum of squares, or below 1e-60 times that, an alpha is as
         good as at these ends, where all that is computed with it stays within the range of floats.
@@ -314,9 +281,7 @@ class ScaledProblem:
         with np.errstate(over="ignore", under="ignore"):
             scaled = alphas / self.scale_y[:, np.newaxis] ** 2
             least, most = size / _FARTHEST, np.minimum(size * _FARTHEST, np.finfo(np.float64).max)
-        scaled = np.where(alphas > 0, scaled.clip(least, most), 0.0)
-        kind = RowEquations if moments.is_thin else NormalEquations
-        return kind(self._left, self._right, scaled)
+        return np.where(alphas > 0, scaled.clip(least, most), 0.0)
 
     def scaled(self, coefs: Array) -> Array:
         """Coefficients (n_targets, n_alphas, m) in the units of the problem."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import NormalEquations, RowEquations, ScaledProblem, Settings
+from sparsestep.solvers.equations import ScaledProblem, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
@@ -63,7 +63,8 @@ def fit_alphas(
 ) -> list[list[Fits]]:
     """For each of `data` the models of each target; `alphas` are common or a row per target.
 
-    Moments are made a `ScaledProblem` here; one that is there already is not made again.
+    Moments are made a `ScaledProblem` here. One that is given is there to be solved again for other
+    alphas, so what its matrix needs for that is kept.
     """
     moments = [_moments(each) for each in data]
     told = _told(len(data) * np.size(moments[0].mean_y) * alphas.shape[-1], settings)
@@ -114,15 +115,14 @@ def _fit_thin(
 ) -> list[Fits]:
     """The models of each target of moments with fewer rows than columns."""
     problem = _problem(data, settings)
-    equations = problem.equations(alphas)
-    assert isinstance(equations, RowEquations)
+    scaled = problem.alphas(alphas)
     if settings.solver == "reference":
-        coefs = _literally(equations, settings)
-        n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
+        coefs, n_iter = _literally(problem, scaled, settings)
     else:
-        coefs, n_iter = solve_wide(equations, settings.schedule, settings.penalty_factor, told)
+        rows = problem.left, problem.right
+        coefs, n_iter = solve_wide(*rows, scaled, settings.schedule, problem.factor, told)
     if settings.polish is not None:
-        coefs = _polished(equations, coefs, settings, told)
+        coefs = _polished(problem, scaled, coefs, settings, told)
     return _by_target(problem, alphas, coefs, n_iter)
 
 
@@ -137,19 +137,19 @@ def _fit_dense(
         return []
     many = len(data) > 1 and _moments(data[0]).n_features >= _MANY_COLUMNS
     problems = side_by_side(lambda each: _problem(each, settings), data, many)
-    equations = [problem.equations(alphas) for problem in problems]
+    scaled = [problem.alphas(alphas) for problem in problems]
     if settings.solver == "reference":
-        coefs = [_literally(each, settings) for each in equations]
-        n_iter = len(settings.schedule.gammas()) * settings.schedule.t_max
+        found = [_literally(*each, settings) for each in zip(problems, scaled, strict=True)]
+        coefs, n_iter = [each for each, _ in found], found[0][1]
     else:
-        dense = [each for each in equations if isinstance(each, NormalEquations)]
-        coefs, n_iter = solve_all(
-            dense, settings.schedule, settings.penalty_factor, settings.n_jobs, told
-        )
+        grams = [problem.gram for problem in problems]
+        for gram, each in zip(grams, data, strict=True):
+            if isinstance(each, ScaledProblem):
+                gram.prepare()
+        coefs, n_iter = solve_all(grams, scaled, settings.schedule, settings.n_jobs, told)
     if settings.polish is not None:
-        coefs = [
-            _polished(each, c, settings, told) for each, c in zip(equations, coefs, strict=True)
-        ]
+        triples = zip(problems, scaled, coefs, strict=True)
+        coefs = [_polished(*each, settings, told) for each in triples]
     pairs = zip(problems, coefs, strict=True)
     return [_by_target(problem, alphas, c, n_iter) for problem, c in pairs]
 
@@ -163,21 +163,20 @@ def _by_target(problem: ScaledProblem, alphas: Array, coefs: Array, n_iter: int)
 # Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
 @np.errstate(over="ignore")
 def _literally(
-    equations: NormalEquations | RowEquations,
+    problem: ScaledProblem,
+    alphas: Array,
     settings: Settings,
     callback: Callable[[float, Array], object] | None = None,
-) -> Array:
-    """The literal loop for each target and alpha."""
-    how: dict[str, Any] = {"penalty_factor": settings.penalty_factor, "callback": callback}
-    how |= vars(settings.schedule)
-
-    def fit(t: int, alpha: float) -> Array:
-        if isinstance(equations, RowEquations):
-            return sparsestep_reference_rows(equations.A, equations.y[t], alpha, **how)
-        return sparsestep_reference(equations.S, equations.q[t], alpha, **how)
-
-    coefs = [[fit(t, alpha) for alpha in alphas] for t, alphas in enumerate(equations.alphas)]
-    return np.array(coefs).reshape(*equations.alphas.shape, -1)
+) -> tuple[Array, int]:
+    """The literal loop for each target and alpha, and its number of steps."""
+    schedule = settings.schedule
+    how: dict[str, Any] = {"penalty_factor": problem.factor, "callback": callback}
+    loop = sparsestep_reference_rows if problem.is_thin else sparsestep_reference
+    coefs = [
+        [loop(problem.left, right, alpha, **how, **vars(schedule)) for alpha in row]
+        for right, row in zip(problem.right, alphas, strict=True)
+    ]
+    return np.array(coefs).reshape(*alphas.shape, -1), len(schedule.gammas()) * schedule.t_max
 
 
 # Several threads wait for each other longer than the steps take.
@@ -187,24 +186,25 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
 
     For one target, in the units and on the columns of a fit: what may not enter stays zero.
     """
-    equations = ScaledProblem.of(moments, settings).equations(np.array([alpha]))
-    if isinstance(equations, RowEquations) and settings.solver != "reference" and alpha > 0:
-        factor = settings.factors(moments.n_features)
-        sets = WorkingSets(equations.A, equations.y[0], factor, settings.schedule)
-        sets.solve(equations.alphas[0])
-        outside = np.ones(len(factor), dtype=bool)
+    problem = ScaledProblem.of(moments, settings)
+    alphas = problem.alphas(np.array([alpha]))
+    if problem.is_thin and settings.solver != "reference" and alpha > 0:
+        sets = WorkingSets(problem.left, problem.right[0], problem.factor, settings.schedule)
+        sets.solve(alphas[0])
+        outside = np.ones(moments.n_features, dtype=bool)
         outside[sets.sets[0]] = False
-        equations.A[:, outside] = 0.0
+        problem.left[:, outside] = 0.0
     # The last step at each gamma overwrites those before it.
     steps: dict[float, Array] = {}
-    final = _literally(equations, settings, steps.__setitem__)[0, 0]
+    final = _literally(problem, alphas, settings, steps.__setitem__)[0][0, 0]
     return np.array(list(steps)), np.column_stack([*list(steps.values())[:-1], final])
 
 
 # On matrices as small as these a second thread of linear algebra costs more than it saves.
 @one_blas_thread()
 def _polished(
-    equations: NormalEquations | RowEquations,
+    problem: ScaledProblem,
+    alphas: Array,
     coefs: Array,
     settings: Settings,
     told: Callable[[int], None],
@@ -215,23 +215,23 @@ def _polished(
     Squares of the numbers as given may be beyond the range of floats. With `sizes`, see
     `polish_path`.
     """
-    length = np.sqrt(equations.diag)
+    length = np.sqrt(problem.diag)
     length[length == 0] = 1.0
     S: Array | RowGram
     most = None
-    if isinstance(equations, RowEquations):
-        S = RowGram(equations.A / length)
+    if problem.is_thin:
+        S = RowGram(problem.left / length)
         rank = np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True)
         most = supported_size(int(rank) + settings.fit_intercept, coefs.shape[2])
     else:
-        S = equations.S / length / length[:, np.newaxis]
-    factor = settings.factors(coefs.shape[2])
+        S = problem.left / length / length[:, np.newaxis]
+    factor = problem.factor
     finite = np.where(np.isinf(factor), 0.0, factor)
     out = np.empty_like(coefs)
-    for t, q in enumerate(equations.q / length):
+    for t, q in enumerate(problem.q / length):
         size = np.abs(q).max(initial=0.0) or 1.0
         with np.errstate(over="ignore"):
-            prices = (equations.alphas[t] / size / size)[:, np.newaxis] * finite
+            prices = (alphas[t] / size / size)[:, np.newaxis] * finite
         prices[:, np.isinf(factor)] = np.inf
         units = size / length
         out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes, most) * units
@@ -242,6 +242,6 @@ def _polished(
 def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
     """Models of one target and these sizes that no swap of two variables improves."""
     problem = ScaledProblem.of(moments, settings)
-    equations, coefs = problem.equations(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
-    coefs = _polished(equations, coefs, settings, lambda count: None, sizes)
+    alphas, coefs = problem.alphas(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
+    coefs = _polished(problem, alphas, coefs, settings, lambda count: None, sizes)
     return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]

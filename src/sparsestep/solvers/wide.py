@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsestep.penalty import weights
-from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import NormalEquations, RowEquations
+from sparsestep.solvers.engine import Gram, solve_all
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
@@ -69,28 +68,30 @@ def supported_size(n: float, m: int) -> int:
 # Several threads of linear algebra wait for each other longer than these products take.
 @one_blas_thread()
 def solve_wide(
-    equations: RowEquations,
+    A: Array,
+    targets: Array,
+    alphas: Array,
     schedule: Schedule,
     penalty_factor: Array | None = None,
     told: Callable[[int], None] = lambda count: None,
 ) -> tuple[Array, int]:
     """Coefficients of shape (n_targets, n_alphas, m) and the most steps that any problem took.
 
+    For rows A, (n_rows, m), targets of shape (n_targets, n_rows) and alphas, (n_targets, n_alphas).
     `told` is called with how many more problems are solved.
     """
-    A = equations.A
     factor = np.ones(A.shape[1]) if penalty_factor is None else penalty_factor
-    length = np.sqrt(equations.diag)
-    coefs = np.zeros((*equations.alphas.shape, A.shape[1]))
+    length = np.sqrt(np.einsum("ij,ij->j", A, A))
+    coefs = np.zeros((*alphas.shape, A.shape[1]))
     steps = 0
-    for y, alphas, out in zip(equations.y, equations.alphas, coefs, strict=True):
-        penalized = np.flatnonzero(alphas > 0)
+    for y, row, out in zip(targets, alphas, coefs, strict=True):
+        penalized = np.flatnonzero(row > 0)
         sets = WorkingSets(A, y, factor, schedule, length)
-        out[penalized] = sets.solve(alphas[penalized], told)
+        out[penalized] = sets.solve(row[penalized], told)
         steps = max(steps, sets.steps)
-        if len(penalized) < len(alphas):
-            out[alphas == 0] = _least_norm(A, y, factor, schedule)
-            told(len(alphas) - len(penalized))
+        if len(penalized) < len(row):
+            out[row == 0] = _least_norm(A, y, factor, schedule)
+            told(len(row) - len(penalized))
     return coefs, steps
 
 
@@ -167,8 +168,8 @@ class WorkingSets:
         least = float(np.linalg.eigvalsh(unit.T @ unit)[0])
         by_rows = some
         if least > _COLLINEAR:
-            equations = NormalEquations(A.T @ A, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
-            found, steps = solve_all([equations], schedule, factor)
+            gram = Gram(A.T @ A, (self.y @ A)[np.newaxis], factor)
+            found, steps = solve_all([gram], [alphas[some][np.newaxis]], schedule)
             self.steps = max(self.steps, steps)
             coefs[some[:, np.newaxis], which] = found[0][0]
             if least > _NEAR_SINGULAR:
