@@ -8,7 +8,15 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = ["in_range", "loop", "negligible", "ridge", "rounding", "sparsestep_reference"]
+__all__ = [
+    "cholesky",
+    "in_range",
+    "loop",
+    "negligible",
+    "ridge",
+    "rounding",
+    "sparsestep_reference",
+]
 
 
 def sparsestep_reference(
@@ -72,7 +80,11 @@ def sparsestep_reference(
     factor = np.ones_like(q) if penalty_factor is None else np.asarray(penalty_factor, np.float64)
     used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(factor))
     S_used = S[np.ix_(used, used)]
-    q_used = in_range(S_used, q[used])
+    length = np.sqrt(np.diag(S_used))
+    unit, q_used = S_used / length / length[:, np.newaxis], q[used]
+    if cholesky(unit) is None:
+        values, vectors = linalg.eigh(unit)
+        q_used = length * in_range(values, vectors, q_used / length)
     schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
     return loop(lambda d: ridge(S_used, d, q_used), used, alpha, factor, *schedule, callback)
 
@@ -113,7 +125,7 @@ def negligible(m: int) -> float:
     return 10 * m * float(np.finfo(np.float64).eps)
 
 
-def _cholesky(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def cholesky(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """The lower factor of a matrix of unit diagonal; None if a pivot may be rounding."""
     factor, failed = linalg.lapack.dpotrf(A, lower=True)
     if failed or not np.all(np.diag(factor) ** 2 > negligible(len(A))):
@@ -130,23 +142,20 @@ def rounding(values: NDArray[np.float64]) -> float:
     return float(4 * eps * (np.sqrt(len(values)) + values[-1]))
 
 
-def in_range(S: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`q` without its part outside the range of `S`, one row or several.
+def in_range(
+    values: NDArray[np.float64], vectors: NDArray[np.float64], q: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """`q` without its part outside the range of the matrix of these eigenvectors; or rows of q.
 
     ``X'y`` lies in the range of ``X'X``: the rest is rounding, which small penalties would blow up.
     Where the range itself is lost to rounding, the rest may be an effect; it stays if it explains
     more than a thousandth of what the best column does.
     """
-    length = np.sqrt(np.diag(S))
-    A = S / length / length[:, np.newaxis]
-    if _cholesky(A) is not None:
-        return q
-    values, vectors = linalg.eigh(A)
     N = vectors[:, values <= rounding(values)]
-    along = (q / length) @ N
+    along = q @ N
     explained = np.sum(along**2, axis=-1) / rounding(values)
-    nothing = explained <= 1e-3 * np.max((q / length) ** 2, axis=-1)
-    return np.asarray(q - np.where(nothing[..., np.newaxis], along, 0.0) @ N.T * length)
+    nothing = explained <= 1e-3 * np.max(q**2, axis=-1)
+    return np.asarray(q - np.where(nothing[..., np.newaxis], along, 0.0) @ N.T)
 
 
 def ridge(
@@ -165,7 +174,7 @@ def ridge(
     scale = 1.0 / np.sqrt(np.diag(S) + d)
     A = scale[:, np.newaxis] * S * scale
     np.fill_diagonal(A, 1.0)
-    factor = _cholesky(A)
+    factor = cholesky(A)
     if factor is not None:
         b = scale * linalg.cho_solve((factor, True), scale * q, check_finite=False)
         return b

@@ -20,7 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.reference import in_range, negligible, ridge, rounding, sparsestep_reference
+from sparsestep.reference import (
+    cholesky,
+    in_range,
+    negligible,
+    ridge,
+    rounding,
+    sparsestep_reference,
+)
 from sparsestep.solvers import annealing
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
@@ -138,15 +145,6 @@ class Gram:
         return b
 
 
-def _pseudo_inverse(S: Array) -> tuple[Array, float, Array]:
-    """The pseudo-inverse of S, its smallest eigenvalue but for zeros, and its null space."""
-    values, vectors = np.linalg.eigh(S)
-    zero = values <= rounding(values)
-    kept = vectors[:, ~zero]
-    null = np.ascontiguousarray(vectors[:, zero].T)
-    return (kept / values[~zero]) @ kept.T, float(values[~zero][0]), null
-
-
 @dataclass(frozen=True)
 class _Scaled:
     """A Gram matrix of columns of unit length, and its targets.
@@ -205,11 +203,15 @@ class _Scaled:
         mu = 0.0
         if annealing.inverse(S, P):
             mu = float(1.0 / np.abs(P).sum(axis=0).max())
-        lowest, null = mu, np.empty((0, len(S)))
+        lowest, null, eigen = mu, np.empty((0, len(S))), None
         if mu < _SINGULAR:
             mu = 0.0
-            q = in_range(S, q)
-            P, lowest, null = _pseudo_inverse(S)
+            w, V = eigen = np.linalg.eigh(S)
+            if cholesky(S) is None:
+                q = in_range(w, V, q)
+            zero = w <= rounding(w)
+            P, lowest = (V[:, ~zero] / w[~zero]) @ V[:, ~zero].T, float(w[~zero][0])
+            null = np.ascontiguousarray(V[:, zero].T)
             outside = np.any(np.abs(q @ null.T) > negligible(len(S)))
             # The dual form asks for targets in the range of S and, to be fast, a small null space.
             if outside or 4 * len(null) > len(S):
@@ -221,7 +223,9 @@ class _Scaled:
             scale[scale == 0] = scale.max() or 1.0
             # Beyond that the square of a scale is out of the range of floats.
             scale = np.maximum(scale / scale.max(), 1e-70)
-            w, V = np.linalg.eigh(S / scale / scale[:, np.newaxis])
+            if eigen is None or scale.min() < 1.0 - negligible(len(S)):
+                eigen = np.linalg.eigh(S / scale / scale[:, np.newaxis])
+            w, V = eigen
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
         V_t = np.ascontiguousarray(V.T)
         return cls(
