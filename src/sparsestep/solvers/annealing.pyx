@@ -86,7 +86,7 @@ cdef double OUT_WEIGHT = 4.0
 cdef double AGREE = 0.1       # relative distance of b_j to least squares on the support
 cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that may turn a decision around
 cdef double LEAK = 0.05       # ... and its share that reaches other coefficients without a penalty
-# So many times as large as the coefficients, gamma penalizes them alike, more or less; and so many
+# So many times as large as the coefficients, gamma penalizes them alike, more or less; so many
 # times as large as the penalties, eigenvalues leave least squares.
 cdef double ABOVE = 8.0
 cdef double REMEMBERED = 1e-3 # share of the tolerance that the loop may remember of a late start
