@@ -945,6 +945,7 @@ def test_numbers_of_any_type_are_read_at_every_door():
     for rows in (
         whole.astype(object),
         whole.astype(str),
+        whole.astype(np.longdouble),
         pd.DataFrame(whole).map(Decimal),
         pd.DataFrame(whole).astype({0: str, 1: "Int64"}),
         pl.DataFrame(whole).cast(pl.Decimal(10, 2)),

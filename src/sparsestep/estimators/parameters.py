@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.moments.reading import real_numbers, unmasked
+from sparsestep.moments.reading import real_numbers
 from sparsestep.words import quoted, repeated
 
 __all__ = [
@@ -31,7 +31,7 @@ def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> A
         return None
     named = _is_named(given)
     ordered = _in_order(given, names) if named else given
-    factor = real_numbers(unmasked(ordered, "penalty_factor"))
+    factor = real_numbers(ordered, "penalty_factor")
     if factor is None:
         raise ValueError(f"penalty_factor must be numbers; got {given!r}.")
     if factor.shape != (m,):
@@ -94,7 +94,7 @@ def one_alpha(alpha: Any) -> Array:
 
 def alpha_values(alphas: Any, name: str) -> Array:
     """Alphas as numbers, largest first, each once."""
-    values = real_numbers(unmasked(alphas, name))
+    values = real_numbers(alphas, name)
     if values is None or values.ndim != 1 or not len(values):
         raise ValueError(f"{name} must be how many to try, or a list of numbers; got {alphas!r}.")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))

@@ -1,7 +1,7 @@
 """Numbers in memory from anything: arrays, SciPy sparse matrices, frames and series.
 
 Whatever is not a number is refused by its column and row. No copy larger than a block of rows is
-made, except of lists, of texts and objects, and of sparse data of another kind than CSR.
+made, except of lists, texts, objects, long doubles, and sparse data of another kind than CSR.
 """
 
 import math
@@ -28,7 +28,6 @@ __all__ = [
     "real_numbers",
     "require_columns",
     "require_unique",
-    "unmasked",
 ]
 
 Array = NDArray[np.float64]
@@ -80,7 +79,7 @@ def read(data: Any, what: str) -> tuple[Any, Labels]:
         series = data.array if hasattr(data, "iloc") else data
         return _as_array(_column(series, what)), None
     else:
-        data = unmasked(data, what)
+        data = _unmasked(data, what)
         try:
             data = np.asarray(data)
         except ValueError as error:
@@ -102,10 +101,8 @@ def read_rows(X: Any) -> tuple[Any, Labels]:
             "one row."
         )
         count = len(rows.shape)
-        raise ValueError(
-            f"X has {count} dimension{'s' * (count != 1)}; it must have two, rows and columns."
-            + advice * (count == 1)
-        )
+        said = f"X has {count} dimension{'s' * (count != 1)}; it must have two, rows and columns."
+        raise ValueError(said + advice * (count == 1))
     return rows, labels
 
 
@@ -134,17 +131,9 @@ def require_columns(labels: Labels, fitted: Sequence[str] | None) -> None:
     raise ValueError(f"X {' and '.join(parts)}; give the columns of the fit, in the same order.")
 
 
-def unmasked(values: Any, name: str) -> Any:
-    """The values; those of a masked array only if it hides none."""
-    if isinstance(values, np.ma.MaskedArray):
-        if np.ma.getmaskarray(values).any():
-            raise ValueError(f"{name} has masked values; remove or replace them.")
-        return np.asarray(values.data)
-    return values
-
-
-def real_numbers(values: Any) -> Array | None:
+def real_numbers(values: Any, name: str) -> Array | None:
     """The numbers and booleans of a parameter as doubles; None for texts, dates and all else."""
+    values = _unmasked(values, name)
     try:
         array = np.asarray(values)
         numbers = array.dtype.kind in "fiub" or (
@@ -158,10 +147,21 @@ def real_numbers(values: Any) -> Array | None:
         return None
 
 
+def _unmasked(values: Any, name: str) -> Any:
+    """The values; those of a masked array only if it hides none."""
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.getmaskarray(values).any():
+            raise ValueError(f"{name} has masked values; remove or replace them.")
+        return np.asarray(values.data)
+    return values
+
+
 def _of_array(array: Any, what: str, labels: Labels = None) -> Any:
     """A NumPy array or a sparse matrix, texts and objects read as numbers."""
-    if array.dtype.kind in "fiub" or array.ndim not in (1, 2):
+    if array.ndim not in (1, 2):
         return array
+    if array.dtype.kind in "fiub":
+        return array.astype(np.float64) if array.dtype.itemsize > 8 else array
     if array.ndim == 1 or array.dtype.kind not in "OUS":
         return _column(array, what, None if array.ndim == 1 else 0, labels)
     numbers = np.empty(array.shape, order="F")
@@ -212,7 +212,8 @@ def _column(values: Any, what: str, j: int | None = None, labels: Labels = None)
     if known and kind.kind not in "OUS":
         held += " (Complex data not supported)" * (kind.kind == "c")
         raise NotNumbersError(name, where, held)
-    if known and kind.kind == "O" and np.timedelta64 not in set(map(type, values)):
+    # NumPy reads some durations as numbers.
+    if known and np.timedelta64 not in set(map(type, values)):
         with suppress(TypeError, ValueError, OverflowError):
             return values.astype(np.float64)
     values = values.to_pylist() if hasattr(values, "to_pylist") else list(values)

@@ -20,7 +20,6 @@ from sparsestep.moments.reading import (
     read_rows,
     real_numbers,
     require_unique,
-    unmasked,
 )
 
 __all__ = ["BLOCK_BYTES", "Table", "column_name", "new_rows"]
@@ -190,11 +189,11 @@ def _target(y: Any) -> tuple[NDArray[Any], Labels]:
     """The target as an array of numbers with one or two dimensions, and its labels."""
     if y is None:
         raise ValueError("A fit requires y to be passed, but the target y is None.")
-    if sp.issparse(y):
-        raise TypeError("y is sparse; give it as an array.")
     array, labels = read(y, "y")
     require_unique(labels, "y")
     array = in_one_piece(array)
+    if sp.issparse(array):
+        raise TypeError("y is sparse; give it as an array.")
     if array.ndim not in (1, 2):
         raise ValueError(f"y has {array.ndim} dimensions; it must have one, or two for targets.")
     return array, labels
@@ -202,7 +201,7 @@ def _target(y: Any) -> tuple[NDArray[Any], Labels]:
 
 def weights(sample_weight: Any, n: int) -> Array:
     """Weights as doubles: one for each row, or one for all, finite and not negative."""
-    w = real_numbers(unmasked(sample_weight, "sample_weight"))
+    w = real_numbers(sample_weight, "sample_weight")
     if w is None:
         raise ValueError("sample_weight must be numbers, one for each row of X.")
     if w.shape not in ((), (n,)):
