@@ -667,6 +667,10 @@ def test_bad_columns_are_named():
     X, y = table(30, 2)
     with pytest.raises(TypeError, match=r"LazyFrame; call its collect\(\)"):
         SparseStep().fit(pl.LazyFrame(X), y)
+    spark = type("DataFrame", (), {"__module__": "pyspark.sql"})()
+    for act in (SparseStep().fit, Moments.from_data):
+        with pytest.raises(TypeError, match="X is a Spark frame; read_moments"):
+            act(spark, y)
     text = {"size": X[:, 0], "town": ["Ulm"] * 30}
     for rows in (pd.DataFrame(text), pl.DataFrame(text), pa.table(text)):
         with pytest.raises(ValueError, match=r"Column 'town' holds values of type .* turn it into"):

@@ -87,9 +87,6 @@ _SETTINGS = """fit_intercept : bool, default=True
         "reference" is then the loop on all columns, which keeps other variables and is the poorer
         optimizer."""
 
-_ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
-        scikit-learn's ``Ridge``): the paper's lambda."""
-
 _ALPHAS = """alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
         and one that keeps all (with more columns m than rows n: about n / (log m log log n), as
@@ -119,7 +116,6 @@ def _documented(cls: type[_T]) -> type[_T]:
         return cls
     for mark, text in (
         ("{settings}", _SETTINGS),
-        ("{alpha_units}", _ALPHA_UNITS),
         ("{alphas}", _ALPHAS),
         ("{attributes}", _ATTRIBUTES),
         ("{selecting}", _SELECTING.replace("{name}", cls.__name__)),
@@ -407,7 +403,8 @@ class SparseStep(_SparseStepBase):
     Parameters
     ----------
     alpha : float, default=1.0
-        {alpha_units}
+        Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's
+        ``Ridge``): the paper's lambda.
     n_nonzero : int, default=None
         If given, the model has exactly this number of variables: the best-fitting one found by
         swaps, which start from the model of an alpha that keeps as many (or nearly as many), and

@@ -6,9 +6,10 @@ made, except of lists, texts, objects, long doubles, and sparse data of another 
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -212,8 +213,16 @@ def _column(values: Any, what: str, j: int | None = None, labels: Labels = None)
     if known and kind.kind not in "OUS":
         held += " (Complex data not supported)" * (kind.kind == "c")
         raise NotNumbersError(name, where, held)
+    return _doubles(values, held, partial(NotNumbersError, name, where))
+
+
+def _doubles(values: Any, held: str, error: Callable[..., NotNumbersError]) -> Array:
+    """Texts and objects as doubles, missing ones as NaN; an error for the first that is no number.
+
+    `held` says what they are, `error` which column.
+    """
     # NumPy reads some durations as numbers.
-    if known and np.timedelta64 not in set(map(type, values)):
+    if isinstance(values, np.ndarray) and np.timedelta64 not in set(map(type, values)):
         with suppress(TypeError, ValueError, OverflowError):
             return values.astype(np.float64)
     values = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
@@ -225,12 +234,12 @@ def _column(values: Any, what: str, j: int | None = None, labels: Labels = None)
             strays, first = strays + 1, first or (row, value, problem)
     if first is None:
         return numbers
-    row, value, error = first
+    row, value, cause = first
     good = np.count_nonzero(~np.isnan(numbers))
     if isinstance(value, str) and strays < good:
         held = f"{str(value)!r} in row {row}, while {good} of its {good + strays} values"
-        raise NotNumbersError(name, where, f"{held} read as numbers", "correct it") from error
-    raise NotNumbersError(name, where, f"{held} (row {row}: {error})") from error
+        raise error(f"{held} read as numbers", "correct it") from cause
+    raise error(f"{held} (row {row}: {cause})") from cause
 
 
 def _number(value: Any) -> float:
