@@ -986,7 +986,10 @@ X, Y = np.ones((3, 1)), np.ones(3)
         ),
         (lambda _: InclusionDisplay([1.0]).plot(most=0), "most must be at least 1; got 0"),
         (lambda _: AnnealingDisplay.from_estimator(SparseStep(), X, Y), "has no alpha_: fit"),
-        (lambda _: AnnealingDisplay.from_data(X * np.nan, Y, alpha=1.0), "contains NaN"),
+        (
+            lambda _: AnnealingDisplay.from_data(X * np.nan, Y, alpha=1.0),
+            "Column 0 has the value nan",
+        ),
         (
             lambda _: PenaltyDisplay().plot(ax=plt.subplots(1, 2)[1]),
             "one axes or 4 for kind='penalties'; got 2",

@@ -693,7 +693,7 @@ def test_a_value_that_is_not_finite_is_named(value, shape):
     y[1] = value
     with pytest.raises(ValueError, match=rf"^y has the value {value} in row 1|^Y has"):
         Moments.from_data(X, y)
-    with pytest.raises(ValueError, match=r"y, column 1, has the value"):
+    with pytest.raises(ValueError, match=r"Column 1 of y has the value"):
         Moments.from_data(X, np.column_stack([np.ones(shape[0]), y]))
 
 
@@ -730,7 +730,7 @@ def test_a_missing_value_in_a_frame_is_named(frame):
 )
 def test_a_column_that_is_no_number_is_named(table):
     column = 0 if sp.issparse(table) else 1 if isinstance(table, np.ndarray) else "'b'"
-    with pytest.raises(TypeError, match=f"Column {column} has type"):
+    with pytest.raises(TypeError, match=f"Column {column} holds values of type"):
         Moments.from_data(table, np.arange(6.0))
 
 
@@ -741,8 +741,8 @@ def test_a_column_that_is_no_number_is_named(table):
         ([[1.0], [2.0, 3.0]], [1.0, 2.0], None, "not a table"),
         ([[1.0], [2.0]], np.ones((2, 1, 1)), None, "y has 3 dimensions"),
         ([[1.0], [2.0]], np.ones((2, 0)), None, "y has no columns"),
-        ([[1.0], [2.0]], ["a", "b"], None, "y has type"),
-        ([[1.0], [2.0]], [1j, 2.0], None, "y has type"),
+        ([[1.0], [2.0]], ["a", "b"], None, "y holds values of type"),
+        ([[1.0], [2.0]], [1j, 2.0], None, "y holds values of type"),
         ([[1.0], [2.0]], sp.csr_array([[1.0], [2.0]]), None, "y is sparse"),
         ([[1.0], [2.0]], [1.0, 2.0], [1.0], r"sample_weight has shape \(1,\)"),
         (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), [1.0, 2.0], None, "masked"),

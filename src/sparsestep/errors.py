@@ -72,15 +72,15 @@ class UnknownCategoryError(InputError):
     """A row holds a text that is none of the categories of its column."""
 
 
-class NotNumbersError(TypeError):
+class NotNumbersError(TypeError, ValueError):
     """A column holds something else than numbers.
 
     Attributes
     ----------
-    name : str
-        The column.
+    name : str or int, or None
+        The column, by its number if it has no name; None for a target without columns.
     where : str
-        What it is a column of; empty if there is only one table.
+        What it is a column of, y for a target; empty if there is only one table.
     what : str
         What the column holds; one of `Kind` where that is known.
     advice : str
@@ -91,7 +91,7 @@ class NotNumbersError(TypeError):
 
     def __init__(
         self,
-        name: str,
+        name: str | int | None,
         where: str,
         what: str | Kind,
         advice: str = "turn it into numbers",
@@ -104,12 +104,14 @@ class NotNumbersError(TypeError):
     def sentence(self, *remedies: str, column: str = "Column") -> str:
         """What is wrong and where, with these remedies."""
         of = f" of {self.where}" if self.where else ""
+        whole = self.where if self.name is None else f"{column} {self.name!r}{of}"
         advice = ", or ".join(each for each in remedies if each)
-        return f"{column} {self.name!r}{of} holds {self.what}; {advice}."
+        return f"{whole} holds {self.what}; {advice}."
 
     def __str__(self) -> str:
         mark = "give the decimal mark" if self.decimal else ""
-        return self.sentence(mark, self.advice, "choose features without it")
+        without = "" if self.where == "y" else "choose features without it"
+        return self.sentence(mark, self.advice, without)
 
 
 class OutOfRangeError(ValueError):

@@ -109,7 +109,7 @@ def _not_numbers(error: NotNumbersError, table: "TableOptions | None") -> str:
     if error.name in (table.target, table.weight):
         role = "The target" if error.name == table.target else "The weight"
         return error.sentence(mark, error.advice, column=role)
-    name, advice, category = shlex.quote(error.name), error.advice, ""
+    name, advice, category = shlex.quote(str(error.name)), error.advice, ""
     if error.what in ("text", "categories") and not table.one_hot:
         advice = "encode it with --one-hot"
     elif error.what == "dates or times":

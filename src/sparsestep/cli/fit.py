@@ -22,8 +22,8 @@ from sparsestep.estimators.choosing import (
     by_validation,
 )
 from sparsestep.estimators.fitted import Fitted
+from sparsestep.estimators.parameters import alpha_values, one_alpha, whole_number
 from sparsestep.estimators.path import fit_path
-from sparsestep.estimators.validation import alpha_values, one_alpha, whole_number
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
 from sparsestep.selection.criteria import Criterion

@@ -9,7 +9,7 @@ from sparsestep.cli.options import Data, Output, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 from sparsestep.errors import InputError
-from sparsestep.estimators.validation import whole_number
+from sparsestep.estimators.parameters import whole_number
 
 __all__ = ["moments"]
 

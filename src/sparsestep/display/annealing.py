@@ -152,12 +152,14 @@ class AnnealingDisplay(Display):
             The display, plotted.
         """
         require_matplotlib(f"{cls.__name__}.from_data")
-        from sklearn.utils import check_X_y
-
+        moments = Moments.from_data(X, y)
+        if np.size(moments.mean_y) > 1:
+            raise ValueError(
+                f"The picture has one target; y has {np.size(moments.mean_y)} columns: give one."
+            )
         if feature_names is None:
             names = column_names(X)
             feature_names = None if names is None else [str(name) for name in names]
-        X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
         factor = settings.pop("penalty_factor", None)
         how = Settings(
             schedule=Schedule(**settings),
@@ -165,7 +167,7 @@ class AnnealingDisplay(Display):
             standardize=standardize,
             penalty_factor=None if factor is None else np.asarray(factor, dtype=np.float64),
         )
-        gammas, coefs = literal_steps(Moments.from_data(X, y), alpha, how)
+        gammas, coefs = literal_steps(moments.target(0), alpha, how)
         display = cls(
             gammas=gammas, coefs=coefs, feature_names=feature_names, standardized=standardize
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsestep.errors import FarRowsWarning, warn
 from sparsestep.estimators.choosing import (
@@ -23,23 +23,19 @@ from sparsestep.estimators.choosing import (
     by_validation,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import Path, fit_path
-from sparsestep.estimators.validation import (
-    KINDS,
+from sparsestep.estimators.parameters import (
     alphas_wanted,
     interval_level,
     one_alpha,
-    other_columns,
     penalty_factors,
-    read_rows,
-    read_target,
-    require_finite,
     whole_number,
 )
+from sparsestep.estimators.path import Path, fit_path
 from sparsestep.frames import is_dask, is_pandas, text_names
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.table import Table
+from sparsestep.moments.reading import in_one_piece, require_columns
+from sparsestep.moments.table import Table, new_rows
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
 from sparsestep.solvers.collinearity import collinearity
@@ -91,9 +87,6 @@ _SETTINGS = """fit_intercept : bool, default=True
         "reference" is then the loop on all columns, which keeps other variables and is the poorer
         optimizer."""
 
-_ALPHA_UNITS = """Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of
-        scikit-learn's ``Ridge``): the paper's lambda."""
-
 _ALPHAS = """alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
         and one that keeps all (with more columns m than rows n: about n / (log m log log n), as
@@ -123,7 +116,6 @@ def _documented(cls: type[_T]) -> type[_T]:
         return cls
     for mark, text in (
         ("{settings}", _SETTINGS),
-        ("{alpha_units}", _ALPHA_UNITS),
         ("{alphas}", _ALPHAS),
         ("{attributes}", _ATTRIBUTES),
         ("{selecting}", _SELECTING.replace("{name}", cls.__name__)),
@@ -262,28 +254,12 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             self.__dict__.pop(name, None)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """X, y and weights checked, and the names of the columns noted."""
+        """X, y and weights checked, and their columns noted."""
         self._forget()
-        X, names = read_rows(X)
-        columns = X.columns if is_pandas(X) else names
-        X, y = validate_data(
-            self,
-            X,
-            read_target(y),
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
-            **KINDS,
-        )
-        require_finite(X, "X", columns)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self._flat_y = y.ndim == 1
-        table = Table(X, y, sample_weight, self._names())
-        if table.n_active < 2:
-            raise ValueError(
-                "Only one value of sample_weight is not zero; a fit needs at least 2 rows."
-            )
+        table = Table(X, y, sample_weight)
+        # The rows are read more than once, and the columns of a frame are converted each time.
+        table.X = in_one_piece(table.X)
+        self._note_columns((table.n_active, table.m), table.names, table.flat_y)
         return table
 
     def _rows(self, X: Any) -> Any:
@@ -295,38 +271,45 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             kept = np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
             known = self._all_names()
             X = encoded_table(X, texts, known, {known[j] for j in kept})
-        X, names = read_rows(X)
-        fitted = getattr(self, "feature_names_in_", None)
-        columns = X.columns if is_pandas(X) else names
-        if names is None or fitted is None:
-            X = validate_data(self, X, reset=False, **KINDS)
-        elif names != list(fitted):
-            raise ValueError(other_columns(names, fitted))
+        rows, labels = new_rows(X)
+        fitted = self._names()
+        if is_pandas(X) or labels is None or fitted is None:
+            table = X if is_pandas(X) else rows
+            validate_data(self, table, reset=False, skip_check_array=True)
         else:
-            X = check_array(X, **KINDS)
-        require_finite(X, "X", columns)
-        return X
+            require_columns(labels, fitted)
+        return rows
 
     def _adopt(self, moments: Moments) -> None:
-        """Check moments, and note the columns as `_table` does."""
+        """Check moments, and note their columns."""
         if not isinstance(moments, Moments):
             raise TypeError(
                 f"fit_moments takes Moments; got {type(moments).__name__}. "
                 "Several become one by Moments.merge."
             )
-        if moments.n_samples < 2:
-            raise ValueError(
-                f"A fit needs at least 2 rows; these moments have {moments.n_samples}."
-            )
-        if not moments.n_features:
-            raise ValueError("A fit needs at least one column; these moments have none.")
         self._forget()
-        self.n_features_in_ = moments.n_features
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._flat_y = np.ndim(moments.mean_y) == 0
+        size = moments.n_samples, moments.n_features
+        self._note_columns(size, moments.feature_names, np.ndim(moments.mean_y) == 0)
+
+    def _note_columns(
+        self, shape: tuple[int, int], names: tuple[str, ...] | None, flat_y: bool
+    ) -> None:
+        """Note number and names of the columns of data that are enough for a fit."""
+        n, m = shape
+        if n < 2:
+            raise ValueError(
+                f"A fit needs at least 2 rows; X has {n} sample(s) with a sample_weight above 0."
+            )
+        if not m:
+            # The words are those that scikit-learn's checks of estimators look for.
+            raise ValueError(
+                f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+            )
+        self.n_features_in_ = m
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._flat_y = flat_y
 
     def _names(self) -> list[str] | None:
         """Names of the columns, if they had some."""
@@ -420,7 +403,8 @@ class SparseStep(_SparseStepBase):
     Parameters
     ----------
     alpha : float, default=1.0
-        {alpha_units}
+        Strength of the penalty, in the units of ``||y - Xb||^2`` (the scale of scikit-learn's
+        ``Ridge``): the paper's lambda.
     n_nonzero : int, default=None
         If given, the model has exactly this number of variables: the best-fitting one found by
         swaps, which start from the model of an alpha that keeps as many (or nearly as many), and

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.table import Table
+from sparsestep.moments.reading import require_columns
+from sparsestep.moments.table import Table, new_rows
 from sparsestep.selection.criteria import (
     CRITERIA,
     best_fitting,
@@ -263,9 +264,12 @@ class Path:
         >>> errors.shape, int(path.n_nonzero[errors.argmin()])
         ((101,), 5)
         """
-        from sparsestep.estimators.validation import new_rows
-
-        rows = new_rows(X, len(self.coefs), self.feature_names)
+        rows, labels = new_rows(X)
+        require_columns(labels, self.feature_names)
+        if rows.shape[1] != len(self.coefs):
+            raise ValueError(
+                f"X has {rows.shape[1]} columns, but the fit was to {len(self.coefs)}."
+            )
         return np.asarray(rows @ self.coefs + self.intercepts)
 
     def to_frame(self) -> Any:

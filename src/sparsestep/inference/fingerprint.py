@@ -186,7 +186,7 @@ def _row_numbers(moments: Moments, table: Table | None) -> tuple[int, ...]:
 
 def _rise(X: Any) -> NDArray[np.bool_]:
     """Whether the columns hold whole numbers, each larger than the one before."""
-    X = X.toarray() if sp.issparse(X) else X
+    X = (X.toarray() if sp.issparse(X) else X).astype(np.float64, copy=False)
     return np.asarray((np.diff(X, axis=0) > 0).all(axis=0) & (np.floor(X) == X).all(axis=0))
 
 

@@ -99,7 +99,8 @@ class Moments:
             NumPy in any order and any real type, SciPy sparse, pandas, polars or pyarrow. Sums are
             in double precision. No copy larger than a block of rows is made, except in thin form,
             which keeps the rows (n < m; sparse rows stay sparse), and except that sparse data of
-            another kind are turned into CSR.
+            another kind are turned into CSR, and texts, objects and long doubles into
+            doubles.
         y : array_like of shape (n,) or (n, k)
             The target, or several.
         sample_weight : array_like of shape (n,), optional

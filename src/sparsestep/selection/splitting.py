@@ -68,6 +68,8 @@ class TrainAndTest:
             else:
                 fold_of_row = _partition(pairs, len(test), table.n)
             if fold_of_row is None:
+                # First of all rows, so that a message on a value names its row among them.
+                whole = whole or Moments._of_table(table)
                 train_rows, test_rows = pairs[len(test)]
                 train.append(Moments._of_table(table.take(train_rows)))
                 test.append(Moments._of_table(table.take(test_rows)))
@@ -80,7 +82,7 @@ class TrainAndTest:
             test += folds
             whole = whole or Moments.merge(folds)
             partitions.append(len(folds))
-        whole = whole or Moments._of_table(table)
+        assert whole is not None
         return cls(whole, train, test, _scheme(n_splits, partitions), splitter)
 
 
