@@ -382,6 +382,14 @@ def test_an_automatic_grid_ends_where_the_rows_support_no_more(m):
         assert_allclose(other.alphas, scale**2 * path.alphas, rtol=1e-6)
 
 
+def test_training_sets_with_more_columns_than_rows_end_the_grid_too():
+    A, y = wide_problem("uncorrelated", 44, 40, 3)
+    largest = supported_size(44, 40)
+    assert sparsestep_path(A, y, alphas=20).n_nonzero[-1] == 40
+    kept = SparseStepCV(20, cv=5).fit(A, y).path_.n_nonzero
+    assert kept[0] == 0 and largest <= kept[-1] <= 2 * largest
+
+
 def test_every_size_that_the_rows_support_and_a_size_beyond():
     A, y = wide_problem("uncorrelated", 60, 150, 3)
     path = sparsestep_path(A, y, alphas="sizes")

@@ -152,11 +152,11 @@ class WorkingSets:
         if not len(which):
             return
         A, factor, schedule = self.A[:, which], self.factor[which], self.schedule
-        unit = A * self.inverse[which]
-        least = float(np.linalg.eigvalsh(unit.T @ unit)[0])
+        S, length = A.T @ A, self.length[which]
+        least = float(np.linalg.eigvalsh(S / length / length[:, np.newaxis])[0])
         by_rows = some
         if least > _COLLINEAR:
-            equations = NormalEquations(A.T @ A, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
+            equations = NormalEquations(S, (self.y @ A)[np.newaxis], alphas[some][np.newaxis])
             found, steps = solve_all([equations], schedule, factor)
             self.steps = max(self.steps, steps)
             coefs[some[:, np.newaxis], which] = found[0][0]
