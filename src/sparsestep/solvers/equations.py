@@ -8,6 +8,7 @@ gamma_0, gamma_stop and epsilon are absolute numbers.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,11 +95,14 @@ class RowEquations:
         ``A'A`` is ``X'X``.
     y : ndarray of shape (n_targets, n_rows)
     alphas : ndarray of shape (n_targets, n_alphas)
+    kept : dict
+        What the solver keeps for later alphas of the same rows.
     """
 
     A: Array
     y: Array
     alphas: Array
+    kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def diag(self) -> Array:
@@ -253,6 +257,7 @@ class ScaledProblem:
     mean_y: Array
     _left: Array
     _right: Array
+    _kept: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, moments: Moments, settings: Settings) -> "ScaledProblem":
@@ -315,8 +320,9 @@ class ScaledProblem:
             scaled = alphas / self.scale_y[:, np.newaxis] ** 2
             least, most = size / _FARTHEST, np.minimum(size * _FARTHEST, np.finfo(np.float64).max)
         scaled = np.where(alphas > 0, scaled.clip(least, most), 0.0)
-        kind = RowEquations if moments.is_thin else NormalEquations
-        return kind(self._left, self._right, scaled)
+        if moments.is_thin:
+            return RowEquations(self._left, self._right, scaled, self._kept)
+        return NormalEquations(self._left, self._right, scaled)
 
     def scaled(self, coefs: Array) -> Array:
         """Coefficients (n_targets, n_alphas, m) in the units of the problem."""

@@ -78,12 +78,13 @@ def solve_wide(
     """
     A = equations.A
     factor = np.ones(A.shape[1]) if penalty_factor is None else penalty_factor
-    length = np.sqrt(equations.diag)
     coefs = np.zeros((*equations.alphas.shape, A.shape[1]))
     steps = 0
-    for y, alphas, out in zip(equations.y, equations.alphas, coefs, strict=True):
+    for t, (y, alphas, out) in enumerate(zip(equations.y, equations.alphas, coefs, strict=True)):
         penalized = np.flatnonzero(alphas > 0)
-        sets = WorkingSets(A, y, factor, schedule, length)
+        if (t, schedule) not in equations.kept:
+            equations.kept[t, schedule] = WorkingSets(A, y, factor, schedule)
+        sets: WorkingSets = equations.kept[t, schedule]
         out[penalized] = sets.solve(alphas[penalized], told)
         steps = max(steps, sets.steps)
         if len(penalized) < len(alphas):
@@ -105,7 +106,7 @@ def _least_norm(A: Array, y: Array, factor: Array, schedule: Schedule) -> Array:
 
 
 class WorkingSets:
-    """The problems of one target.
+    """The problems of one target. Forward selection goes on where the last alphas left it.
 
     Attributes
     ----------
@@ -115,28 +116,27 @@ class WorkingSets:
         The most steps that any problem took.
     """
 
-    def __init__(
-        self, A: Array, y: Array, factor: Array, schedule: Schedule, length: Array | None = None
-    ) -> None:
+    def __init__(self, A: Array, y: Array, factor: Array, schedule: Schedule) -> None:
         self.A, self.y, self.factor, self.schedule = A, y, factor, schedule
-        self.length = np.sqrt(np.einsum("ij,ij->j", A, A)) if length is None else length
+        self.length = np.sqrt(np.einsum("ij,ij->j", A, A))
         self.size = float(np.linalg.norm(y))
         self.may = (self.length > 0) & np.isfinite(factor)
         self.inverse = np.divide(1.0, self.length, out=np.zeros_like(factor), where=self.may)
         self.sets: list[Index] = []
         self.steps = 0
+        self.forward: _Forward | None = None
 
     def solve(self, alphas: Array, told: Callable[[int], None] = lambda count: None) -> Array:
         """Coefficients of shape (n_alphas, m) for positive alphas."""
-        coefs = np.zeros((len(alphas), len(self.factor)))
+        coefs, self.steps = np.zeros((len(alphas), len(self.factor))), 0
         if not self.size > 0 or not self.may.any():
             self.sets = [np.empty(0, dtype=np.intp)] * len(alphas)
             told(len(alphas))
             return coefs
         # In units in which the target and the columns have length 1.
         prices = self.schedule.price() * (alphas / self.size / self.size)
-        forward = _Forward(self)
-        self.sets = [forward.worth(_SHARE * price) for price in prices]
+        self.forward = self.forward or _Forward(self)
+        self.sets = [self.forward.worth(_SHARE * price) for price in prices]
         todo = np.arange(len(alphas))
         while len(todo):
             for some in _alike(todo, [self.sets[i].tobytes() for i in todo]):
