@@ -17,7 +17,13 @@ from sparsestep.solvers.equations import copies_among_rows
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
-from sparsestep.solvers.wide import solve_wide, supported_size
+from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
+
+
+def all_targets(A, targets, alphas):
+    """Coefficients of all targets at once, solved with the paper's schedule."""
+    factor = np.ones(A.shape[1])
+    return solve_wide([WorkingSets(A, y, factor, Schedule()) for y in targets], alphas)[0]
 
 
 @given(
@@ -74,7 +80,7 @@ def test_many_alphas_of_several_targets_give_the_literal_loop_too(kind, lowest):
     A, y = wide_problem(kind, 20, 60, 7)
     targets = np.stack([y, y[::-1]])
     alphas = np.stack([largest_drop(A, t) * np.logspace(0.3, lowest, 24) for t in targets])
-    found, _ = solve_wide(A, targets, alphas, Schedule())
+    found = all_targets(A, targets, alphas)
     for t in range(2):
         alone = solve(A, targets[t], alphas[t])
         assert_array_equal(found[t], alone[0])
@@ -176,7 +182,7 @@ def test_the_literal_loop_on_rows_is_the_one_on_the_matrix(alpha):
 
 def test_alpha_zero_is_the_least_norm_solution():
     A, y = wide_problem("uncorrelated", 10, 25, 4)
-    found, _ = solve_wide(A, y[np.newaxis], np.zeros((1, 1)), Schedule())
+    found = all_targets(A, y[np.newaxis], np.zeros((1, 1)))
     assert_allclose(found[0, 0], np.linalg.pinv(A) @ y, rtol=1e-8)
 
 
@@ -191,7 +197,7 @@ def test_several_targets_are_each_alone():
     A, y = wide_problem("ar1", 30, 90, 0)
     targets = np.stack([y, y[::-1], np.zeros(30)])
     alphas = np.array([[30.0, 3.0], [10.0, 1.0], [1.0, 0.1]])
-    together, _ = solve_wide(A, targets, alphas, Schedule())
+    together = all_targets(A, targets, alphas)
     for t in range(2):
         assert_allclose(together[t], solve(A, targets[t], alphas[t])[0], rtol=1e-9)
     assert not together[2].any()
@@ -380,6 +386,14 @@ def test_an_automatic_grid_ends_where_the_rows_support_no_more(m):
     for scale in (1e-5, 1e5):
         other = sparsestep_path(A, scale * y, alphas=20)
         assert_allclose(other.alphas, scale**2 * path.alphas, rtol=1e-6)
+
+
+def test_training_sets_with_more_columns_than_rows_end_the_grid_too():
+    A, y = wide_problem("uncorrelated", 44, 40, 3)
+    largest = supported_size(44, 40)
+    assert sparsestep_path(A, y, alphas=20).n_nonzero[-1] == 40
+    kept = SparseStepCV(20, cv=5).fit(A, y).path_.n_nonzero
+    assert kept[0] == 0 and largest <= kept[-1] <= 2 * largest
 
 
 def test_every_size_that_the_rows_support_and_a_size_beyond():

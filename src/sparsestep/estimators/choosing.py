@@ -116,7 +116,8 @@ def by_validation(
     _check_rule(rule, shrink, len(parts.test))
     whole = parts.whole
     problem = ScaledProblem.of(whole, settings)
-    grid = alphas_to_fit(problem, alphas, settings)
+    wide = any(moments.is_thin for moments in parts.train)
+    grid = alphas_to_fit(problem, alphas, settings, wide=wide)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
     all_fits = fit_alphas([problem, *parts.train], grid, settings)
@@ -160,7 +161,7 @@ def by_validation(
         facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
         if rho is not None:
             facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
-        models.note_the_end(t, path, index, automatic=isinstance(alphas, int))
+        models.note_the_end(t, path, index, automatic=isinstance(alphas, int), wide=wide)
         model = models.add(t, fits[0], index, how, facts, path, cv=cv, average=average)
         say(f"alpha {model.alpha:.5g} keeps {variables(int(np.count_nonzero(model.coef)))}")
     return models.fitted()
@@ -221,7 +222,14 @@ class _Models:
         self._notes: list[Note] = []
 
     def note_the_end(
-        self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
+        self,
+        target: int,
+        path: Path,
+        index: int,
+        *,
+        automatic: bool,
+        wide: bool = False,
+        criterion: str | None = None,
     ) -> None:
         """Note it if the choice is at an end of the alphas, and a better one may lie beyond."""
         m, n = len(path.coefs), self._moments.n_samples
@@ -229,7 +237,9 @@ class _Models:
         if criterion is not None:
             among = supported(path.n_nonzero, path.supported_size)
         at = int(np.searchsorted(among, index))
-        beyond = beyond_the_end(path.n_nonzero[among], m, at, n, automatic=automatic)
+        beyond = beyond_the_end(
+            path.n_nonzero[among], m, at, automatic=automatic, wide=wide or m > n
+        )
         if beyond:
             ever_more = criterion if beyond == "smaller" and m > n else None
             self._notes.append(AtTheEnd(target, beyond, ever_more, n))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.solvers.equations import copies_among_rows, later_copies
+from sparsestep.threads import side_by_side
 
 __all__ = ["COLLINEAR", "Fingerprint", "zero_one"]
 
@@ -22,7 +24,7 @@ COLLINEAR = 0.95
 # Number of pairs that are listed by name.
 _MOST_PAIRS = 20
 # Rows of the correlation matrix in a block.
-_BLOCK = 512
+_BLOCK = 256
 # Numbers in a block of rows: they stay in the cache.
 _BLOCK_ELEMENTS = 1 << 15
 # The most multiplications of a search among the rows of thin moments: less than a second.
@@ -212,18 +214,21 @@ def _nearly_collinear(
     # Among rows the search is in single precision, and the pairs found are computed anew.
     unit = moments.rows[0] * inverse if moments.is_thin else None
     single = None if unit is None else unit.astype(np.float32)
-    count = 0
-    best: list[tuple[int, int, float]] = []
-    part: NDArray[np.floating[Any]]
-    for low in range(0, m, _BLOCK):
+
+    def search(low: int) -> tuple[int, list[tuple[int, int, float]]]:
+        """The pairs whose first column is in a block."""
         block = slice(low, min(low + _BLOCK, m))
+        part: NDArray[np.floating[Any]]
         if single is None:
             # Scaled from one side at a time: the product of two lengths may overflow.
             part = (moments.xtx[block, low:] * inverse[block, np.newaxis]) * inverse[low:]
         else:
             part = single[:, block].T @ single[:, low:]
-        first, second = np.nonzero(np.triu(np.abs(part) >= COLLINEAR, 1))
-        count += len(first)
+        np.fill_diagonal(part, 0.0)
+        if max(part.max(), -part.min()) < COLLINEAR:
+            return 0, []
+        first, second = np.nonzero(np.triu(np.abs(part) >= COLLINEAR))
+        count = len(first)
         r = np.clip(part[first, second], -1.0, 1.0)
         if unit is not None:
             near = np.abs(r) >= np.sort(np.abs(r))[-_MOST_PAIRS:].min(initial=1.0) - _SINGLE
@@ -233,6 +238,8 @@ def _nearly_collinear(
                 r += row[first] * row[second]
         # Correlations that are equal but for rounding are sorted by the columns.
         order = np.lexsort((second, first, -np.round(np.abs(r), 10)))[:_MOST_PAIRS]
-        best += [(low + int(first[k]), low + int(second[k]), float(r[k])) for k in order]
-        best = sorted(best, key=lambda pair: (-round(abs(pair[2]), 10), pair[:2]))[:_MOST_PAIRS]
-    return count, tuple(best)
+        return count, [(low + int(first[k]), low + int(second[k]), float(r[k])) for k in order]
+
+    found = side_by_side(search, range(0, m, _BLOCK), moments.is_thin)
+    best = sorted(chain(*(pairs for _, pairs in found)), key=lambda p: (-round(abs(p[2]), 10), p))
+    return sum(count for count, _ in found), tuple(best[:_MOST_PAIRS])

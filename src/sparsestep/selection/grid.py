@@ -7,6 +7,7 @@ tried in rounds of many.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +28,27 @@ __all__ = ["alpha_grid", "alphas_to_fit", "every_size", "fit_every_size", "fit_s
 Array = NDArray[np.float64]
 Sizes = Callable[[Array], NDArray[np.intp]]
 
-# The smallest alpha tried, as a share of the largest: below it double precision tells no more.
-_LEAST_SHARE = 1e-16
 # The largest alpha tried, as a multiple of the first guess.
 _MOST_TIMES = 4.0**18
-# The ratio of neighbouring alphas while the ends are looked for, and the alphas of a round.
-_RATIO = 4.0
+# The alphas of a round while the ends are looked for.
 _ROUND = 6
-# The search for sizes stops at gaps of this width in log(alpha), and at this number of alphas.
-_NARROWEST = 1e-6
-_MOST_ALPHAS = 4000
-# With fewer rows than columns each alpha costs more, and the limits are coarser. The first alpha
-# is this multiple of the first guess, where the model is empty.
-_START = 2.0
-_LEAST_SHARE_IF_WIDE = 1e-6
-_NARROWEST_IF_WIDE = 1e-3
-_MOST_ALPHAS_IF_WIDE = 400
 # Smaller guesses are raised to this one: products with the factors above must not underflow.
 _SMALLEST_GUESS = 1e-290
+
+
+class _Search(NamedTuple):
+    """How closely and how far alphas are tried."""
+
+    ratio: float  # of neighbouring alphas while the ends are looked for
+    least_share: float  # the smallest alpha tried, as a share of the largest
+    narrowest: float  # the search for sizes stops at gaps of this width in log(alpha) ...
+    most_alphas: int  # ... and at this number of alphas
+
+
+# Below this share double precision tells no more.
+_DENSE = _Search(ratio=4.0, least_share=1e-16, narrowest=1e-6, most_alphas=4000)
+# With fewer rows than columns each alpha costs more, and both ends lie within a narrow range.
+_WIDE = _Search(ratio=2.0**0.125, least_share=1e-6, narrowest=1e-3, most_alphas=400)
 
 
 def alpha_grid(
@@ -62,55 +66,31 @@ def alpha_grid(
     alpha keeps that many, then as many as any. `spread` is the largest penalty factor over the
     smallest.
     """
-    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
+    top, bottom = _ends(sizes, guess, full, spread, _WIDE if wide else _DENSE)
     return np.geomspace(top, bottom, n_alphas, axis=1)
 
 
-def _ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
+def _ends(
+    sizes: Sizes, guess: Array, full: int, spread: float, search: _Search
+) -> tuple[Array, Array]:
     """For each target the smallest alpha tried of the null model, and the largest of the full one.
 
     Where no alpha gives the null or the full model, the alphas of the smallest and the largest.
     """
+    ratio = search.ratio
     top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
-    climb = guess[:, np.newaxis] * _RATIO ** np.arange(_ROUND)
+    climb = guess[:, np.newaxis] * ratio ** np.arange(_ROUND)
     while np.any(least > 0) and np.all(climb[:, 0] <= _MOST_TIMES * guess):
         top, least = _better(top, least, climb, sizes(climb))
-        climb = climb * _RATIO**_ROUND
-    bottom, most = top / _RATIO, np.full(len(top), -1)
-    descent = top[:, np.newaxis] * _RATIO ** -np.arange(1.0, 2 * _ROUND + 1)
-    while np.any(most < full) and np.all(descent[:, 0] > _LEAST_SHARE / spread * top):
+        climb = climb * ratio**_ROUND
+    bottom, most = top / ratio, np.full(len(top), -1)
+    descent = top[:, np.newaxis] * ratio ** -np.arange(1.0, 2 * _ROUND + 1)
+    while np.any(most < full) and np.all(descent[:, 0] > search.least_share / spread * top):
         kept = np.minimum(sizes(descent), full)
         bottom, fewest = _better(bottom, -most, descent, -kept)
         most = -fewest
-        descent = descent * _RATIO ** -(2 * _ROUND)
+        descent = descent * ratio ** -(2 * _ROUND)
     return top, bottom
-
-
-def _near_ends(sizes: Sizes, guess: Array, full: int, spread: float) -> tuple[Array, Array]:
-    """The same with fewer rows than columns, where both ends lie within a narrow range."""
-    alphas = _START * guess[:, np.newaxis] * 2.0 ** -np.arange(8)
-    kept = sizes(alphas)
-    least = _LEAST_SHARE_IF_WIDE / spread * guess
-    while np.any(kept.max(axis=1) < full) and np.all(alphas[:, -1] > least):
-        more = alphas[:, -1:] * 2.0 ** -np.arange(1, 5)
-        alphas, kept = np.hstack([alphas, more]), np.hstack([kept, sizes(more)])
-    if np.any(kept[:, 0] > 0):
-        return _ends(sizes, guess, full, spread)
-    # Each end lies between two neighbours of these alphas; the larger one keeps too few variables.
-    rows, enough = np.arange(len(guess)), np.minimum(kept.max(axis=1), full)
-    ends = [
-        np.argmax(kept >= some[:, np.newaxis], axis=1) for some in (np.minimum(1, enough), enough)
-    ]
-    larger = [alphas[rows, np.maximum(end - 1, 0)] for end in ends]
-    between = [each[:, np.newaxis] * 2.0 ** -(np.arange(8) / 8) for each in larger]
-    kept = np.hstack([sizes(np.hstack(between)), kept[rows, ends[1]][:, np.newaxis]])
-    first = np.argmax(kept[:, :8] > 0, axis=1)
-    top = np.where(
-        kept[rows, first] > 0, between[0][rows, np.maximum(first - 1, 0)], between[0][:, -1]
-    )
-    last = np.argmax(kept[:, 8:] >= enough[:, np.newaxis], axis=1)
-    bottom = larger[1] * 2.0 ** -(last / 8)
-    return top, np.where(bottom < top, bottom, top / _RATIO)
 
 
 def _better(
@@ -137,16 +117,15 @@ def every_size(
     the gaps that remain are too narrow. Sizes need not fall as alpha grows, so a size found
     anywhere counts. If `only` one size is asked for, only the gaps around that size are filled.
     """
-    narrowest = _NARROWEST_IF_WIDE if wide else _NARROWEST
-    most_alphas = _MOST_ALPHAS_IF_WIDE if wide else _MOST_ALPHAS
-    top, bottom = (_near_ends if wide else _ends)(sizes, guess, full, spread)
+    search = _WIDE if wide else _DENSE
+    top, bottom = _ends(sizes, guess, full, spread, search)
     alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
     kept = sizes(alphas[np.newaxis])[0]
-    while len(alphas) < most_alphas:
+    while len(alphas) < search.most_alphas:
         missing = np.setdiff1d(np.arange(full + 1), kept)
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
-        apart = np.log(alphas[:-1] / alphas[1:]) > narrowest
+        apart = np.log(alphas[:-1] / alphas[1:]) > search.narrowest
         asked = True if only is None else (low <= only) & (only <= high)
         gaps = np.flatnonzero((absent > 0) & apart & asked)
         if not len(gaps):
@@ -162,11 +141,16 @@ def every_size(
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
 
 
-def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
-    """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`."""
+def alphas_to_fit(
+    problem: ScaledProblem, alphas: int | Array, settings: Settings, *, wide: bool = False
+) -> Array:
+    """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`.
+
+    `wide` if training sets have fewer rows than columns, though the problem may have more.
+    """
     if not isinstance(alphas, int):
         return alphas
-    scale = _Scale.of(problem, settings)
+    scale = _Scale.of(problem, settings, wide=wide)
     penalized = settings.factors(problem.moments.n_features) > 0
     # Progress is reported for the fits on the grid, not for the few that find its ends.
     settings = replace(settings, watch=None)
@@ -251,7 +235,8 @@ class _Scale:
     spread : float
         The largest penalty factor over the smallest.
     wide : bool
-        Whether there are more columns than their rank, and fewer rows than columns.
+        Whether there are more columns than their rank, and fewer rows than columns, in the data or
+        in a training set.
     """
 
     guess: Array
@@ -261,7 +246,14 @@ class _Scale:
     wide: bool
 
     @classmethod
-    def of(cls, problem: ScaledProblem, settings: Settings, largest: int | None = None) -> "_Scale":
+    def of(
+        cls,
+        problem: ScaledProblem,
+        settings: Settings,
+        largest: int | None = None,
+        *,
+        wide: bool = False,
+    ) -> "_Scale":
         moments, size, factor = problem.moments, problem.diag, problem.factor
         always = int(np.count_nonzero((size > 0) & (factor == 0)))
         used = (size > 0) & (factor > 0)
@@ -281,7 +273,7 @@ class _Scale:
         else:
             rank = min(rank, independent_columns(problem.left) - always)
         full = min(int(np.count_nonzero(used)), max(int(rank), 0))
-        wide = moments.is_thin and bool(rank < np.count_nonzero(used))
+        wide = wide or (moments.is_thin and bool(rank < np.count_nonzero(used)))
         if wide:
             supported = supported_size(rank + settings.fit_intercept, int(np.count_nonzero(used)))
             full = min(full, supported if largest is None else max(largest - always, 0))

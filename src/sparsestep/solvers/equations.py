@@ -20,6 +20,7 @@ from sparsestep.moments.table import column_name
 from sparsestep.reference import negligible
 from sparsestep.solvers.engine import Gram
 from sparsestep.solvers.schedule import Schedule
+from sparsestep.solvers.wide import WorkingSets
 
 __all__ = [
     "ScaledProblem",
@@ -196,6 +197,7 @@ class ScaledProblem:
         Zero if there is no intercept.
     factor : ndarray of shape (m,)
         Penalty factors.
+    schedule : Schedule
     left, right : ndarrays
         ``X'X`` and ``X'y``, of shapes (m, m) and (n_targets, m); of thin moments the rows A and
         their targets instead, (n_rows, m) and (n_targets, n_rows).
@@ -207,6 +209,7 @@ class ScaledProblem:
     mean_x: Array
     mean_y: Array
     factor: Array
+    schedule: Schedule
     left: Array
     right: Array
 
@@ -241,8 +244,8 @@ class ScaledProblem:
             left[:, out] = 0.0
             if not moments.is_thin:
                 left[out], right[:, out] = 0.0, 0.0
-        factor = settings.factors(len(scale_x))
-        return cls(moments, scale_x, scale_y, mean_x, mean_y, factor, left, right)
+        how = settings.factors(len(scale_x)), settings.schedule
+        return cls(moments, scale_x, scale_y, mean_x, mean_y, *how, left, right)
 
     @property
     def is_thin(self) -> bool:
@@ -253,6 +256,11 @@ class ScaledProblem:
     def gram(self) -> Gram:
         """The matrix that the engine solves with, unless there are fewer rows than columns."""
         return Gram(self.left, self.right, self.factor)
+
+    @cached_property
+    def working_sets(self) -> list[WorkingSets]:
+        """With fewer rows than columns, the problems of each target."""
+        return [WorkingSets(self.left, y, self.factor, self.schedule) for y in self.right]
 
     @property
     def diag(self) -> Array:

@@ -15,7 +15,7 @@ from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.equations import ScaledProblem, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
+from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread, side_by_side
 
 __all__ = ["Fits", "fit_alphas", "literal_steps", "swapped"]
@@ -119,8 +119,7 @@ def _fit_thin(
     if settings.solver == "reference":
         coefs, n_iter = _literally(problem, scaled, settings)
     else:
-        rows = problem.left, problem.right
-        coefs, n_iter = solve_wide(*rows, scaled, settings.schedule, problem.factor, told)
+        coefs, n_iter = solve_wide(problem.working_sets, scaled, told)
     if settings.polish is not None:
         coefs = _polished(problem, scaled, coefs, settings, told)
     return _by_target(problem, alphas, coefs, n_iter)
@@ -189,7 +188,7 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
     problem = ScaledProblem.of(moments, settings)
     alphas = problem.alphas(np.array([alpha]))
     if problem.is_thin and settings.solver != "reference" and alpha > 0:
-        sets = WorkingSets(problem.left, problem.right[0], problem.factor, settings.schedule)
+        [sets] = problem.working_sets
         sets.solve(alphas[0])
         outside = np.ones(moments.n_features, dtype=bool)
         outside[sets.sets[0]] = False

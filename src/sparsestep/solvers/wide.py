@@ -17,7 +17,7 @@ The answer is that of the loop on the set, with the certificate that no other co
 depends on the data and on its own alpha, not on what else is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,6 @@ _ROUNDING = 1e-14
 # Numbers that differ by no more than this share are equal. Of columns with equal gains the first
 # is taken.
 _EQUAL = 1e-9
-# So many residuals at a time are multiplied with all columns.
-_BLOCK = 64
 
 
 def supported_size(n: float, m: int) -> int:
@@ -68,47 +66,27 @@ def supported_size(n: float, m: int) -> int:
 # Several threads of linear algebra wait for each other longer than these products take.
 @one_blas_thread()
 def solve_wide(
-    A: Array,
-    targets: Array,
+    problems: Sequence["WorkingSets"],
     alphas: Array,
-    schedule: Schedule,
-    penalty_factor: Array | None = None,
     told: Callable[[int], None] = lambda count: None,
 ) -> tuple[Array, int]:
     """Coefficients of shape (n_targets, n_alphas, m) and the most steps that any problem took.
 
-    For rows A, (n_rows, m), targets of shape (n_targets, n_rows) and alphas, (n_targets, n_alphas).
-    `told` is called with how many more problems are solved.
+    `problems` are those of each target, and `alphas` has a row for each. `told` is called with how
+    many more problems are solved.
     """
-    factor = np.ones(A.shape[1]) if penalty_factor is None else penalty_factor
-    length = np.sqrt(np.einsum("ij,ij->j", A, A))
-    coefs = np.zeros((*alphas.shape, A.shape[1]))
-    steps = 0
-    for y, row, out in zip(targets, alphas, coefs, strict=True):
-        penalized = np.flatnonzero(row > 0)
-        sets = WorkingSets(A, y, factor, schedule, length)
-        out[penalized] = sets.solve(row[penalized], told)
-        steps = max(steps, sets.steps)
-        if len(penalized) < len(row):
-            out[row == 0] = _least_norm(A, y, factor, schedule)
-            told(len(row) - len(penalized))
-    return coefs, steps
-
-
-def _least_norm(A: Array, y: Array, factor: Array, schedule: Schedule) -> Array:
-    """The loop without a penalty, of which all steps are the same: least squares of least norm."""
-    return sparsestep_reference_rows(
-        *(A, y, 0.0),
-        gamma_0=1.0,
-        gamma_stop=0.5,
-        t_max=1,
-        epsilon=schedule.epsilon,
-        penalty_factor=factor,
-    )
+    coefs = np.zeros((*alphas.shape, problems[0].A.shape[1]))
+    for problem, row, out in zip(problems, alphas, coefs, strict=True):
+        penalized = row > 0
+        out[penalized] = problem.solve(row[penalized], told)
+        if not penalized.all():
+            out[~penalized] = problem.least_norm()
+            told(int(np.count_nonzero(~penalized)))
+    return coefs, max(problem.steps for problem in problems)
 
 
 class WorkingSets:
-    """The problems of one target.
+    """The problems of one target. Forward selection goes on where the last alphas left it.
 
     Attributes
     ----------
@@ -118,45 +96,46 @@ class WorkingSets:
         The most steps that any problem took.
     """
 
-    def __init__(
-        self, A: Array, y: Array, factor: Array, schedule: Schedule, length: Array | None = None
-    ) -> None:
+    def __init__(self, A: Array, y: Array, factor: Array, schedule: Schedule) -> None:
         self.A, self.y, self.factor, self.schedule = A, y, factor, schedule
-        self.length = np.sqrt(np.einsum("ij,ij->j", A, A)) if length is None else length
+        self.length = np.sqrt(np.einsum("ij,ij->j", A, A))
         self.size = float(np.linalg.norm(y))
         self.may = (self.length > 0) & np.isfinite(factor)
+        self.inverse = np.divide(1.0, self.length, out=np.zeros_like(factor), where=self.may)
         self.sets: list[Index] = []
         self.steps = 0
+        self.forward: _Forward | None = None
 
     def solve(self, alphas: Array, told: Callable[[int], None] = lambda count: None) -> Array:
         """Coefficients of shape (n_alphas, m) for positive alphas."""
-        coefs = np.zeros((len(alphas), len(self.factor)))
+        coefs, self.steps = np.zeros((len(alphas), len(self.factor))), 0
         if not self.size > 0 or not self.may.any():
             self.sets = [np.empty(0, dtype=np.intp)] * len(alphas)
             told(len(alphas))
             return coefs
         # In units in which the target and the columns have length 1.
         prices = self.schedule.price() * (alphas / self.size / self.size)
-        forward = _Forward(self)
-        self.sets = [forward.worth(_SHARE * price) for price in prices]
+        self.forward = self.forward or _Forward(self)
+        self.sets = [self.forward.worth(_SHARE * price) for price in prices]
         todo = np.arange(len(alphas))
         while len(todo):
-            for some in self._alike(todo):
+            for some in _alike(todo, [self.sets[i].tobytes() for i in todo]):
                 self._solve_on_set(alphas, some, coefs)
-            joining = self._would_enter(coefs, prices, todo)
-            for i, columns in zip(todo, joining, strict=True):
-                self.sets[i] = np.union1d(self.sets[i], columns)
-            again = [len(columns) > 0 for columns in joining]
-            todo = todo[again]
-            told(len(again) - len(todo))
+            again = self._let_in(coefs, prices, todo)
+            told(len(todo) - len(again))
+            todo = again
         return coefs
 
-    def _alike(self, todo: Index) -> list[Index]:
-        """The problems in groups of the same set."""
-        groups: dict[bytes, list[int]] = {}
-        for i in todo:
-            groups.setdefault(self.sets[i].tobytes(), []).append(i)
-        return [np.array(group) for group in groups.values()]
+    def least_norm(self) -> Array:
+        """The loop without a penalty, all steps alike: least squares of least norm."""
+        return sparsestep_reference_rows(
+            *(self.A, self.y, 0.0),
+            gamma_0=1.0,
+            gamma_stop=0.5,
+            t_max=1,
+            epsilon=self.schedule.epsilon,
+            penalty_factor=self.factor,
+        )
 
     def _solve_on_set(self, alphas: Array, some: Index, coefs: Array) -> None:
         """The loop on the set that some problems have in common."""
@@ -164,11 +143,11 @@ class WorkingSets:
         if not len(which):
             return
         A, factor, schedule = self.A[:, which], self.factor[which], self.schedule
-        unit = A / self.length[which]
-        least = float(np.linalg.eigvalsh(unit.T @ unit)[0])
+        S, length = A.T @ A, self.length[which]
+        least = float(np.linalg.eigvalsh(S / length / length[:, np.newaxis])[0])
         by_rows = some
         if least > _COLLINEAR:
-            gram = Gram(A.T @ A, (self.y @ A)[np.newaxis], factor)
+            gram = Gram(S, (self.y @ A)[np.newaxis], factor)
             found, steps = solve_all([gram], [alphas[some][np.newaxis]], schedule)
             self.steps = max(self.steps, steps)
             coefs[some[:, np.newaxis], which] = found[0][0]
@@ -207,34 +186,44 @@ class WorkingSets:
         b[kept] = x / length
         return True
 
-    def _would_enter(self, coefs: Array, prices: Array, todo: Index) -> list[Index]:
-        """For each problem the columns outside its set that its loop would let in."""
-        priced = np.flatnonzero(self.may & (self.factor > 0))
-        factor = self.factor[priced]
-        joining = []
-        for low in range(0, len(todo), _BLOCK):
-            some = todo[low : low + _BLOCK]
-            drops = self._drops(coefs[some])[:, priced]
-            drops /= factor
-            for i, drop in zip(some, drops, strict=True):
-                inside = np.isin(priced, self.sets[i], assume_unique=True)
-                refused = inside & (coefs[i, priced] == 0)
-                # What the loop refused it would refuse again.
-                least = max(prices[i], (1 + _EQUAL) * drop[refused].max(initial=0.0))
-                drop[inside] = 0.0
-                found = np.flatnonzero(drop > least)
+    def _let_in(self, coefs: Array, prices: Array, todo: Index) -> Index:
+        """Let columns join the sets of the problems whose loop would keep them; these problems."""
+        # Most alphas share their answer, and with it their residual, with a neighbour.
+        answers = [(self.sets[i].tobytes(), coefs[i, self.sets[i]].tobytes()) for i in todo]
+        alike = _alike(todo, answers)
+        drops = self._drops(coefs[[some[0] for some in alike]])
+        again = []
+        for some, drop in zip(alike, drops, strict=True):
+            which = self.sets[some[0]]
+            # What the loop refused it would refuse again.
+            refused = (1 + _EQUAL) * drop[which[coefs[some[0], which] == 0]].max(initial=0.0)
+            drop[which] = 0.0
+            for i in some[drop.max() > np.maximum(prices[some], refused)]:
+                found = np.flatnonzero(drop > max(prices[i], refused))
                 worst = np.argsort(-drop[found], kind="stable")[:_JOIN]
-                joining.append(priced[found[worst]])
-        return joining
+                self.sets[i] = np.union1d(which, found[worst])
+                again.append(i)
+        return np.array(again, dtype=np.intp)
 
     def _drops(self, coefs: Array) -> Array:
-        """``(x_j'r)^2 / ||x_j||^2`` of every column, the target having length 1."""
+        """``(x_j'r)^2 / ||x_j||^2`` of every column, the target of length 1, by penalty factors.
+
+        0 for columns without a penalty, and for those that may not enter.
+        """
         used = np.flatnonzero(coefs.any(axis=0))
-        residuals = (self.y - coefs[:, used] @ self.A[:, used].T) / self.size
-        along = residuals @ self.A
-        along /= np.where(self.may, self.length, 1.0)
+        along = (self.y - coefs[:, used] @ self.A[:, used].T) / self.size @ self.A
+        along *= self.inverse
         along *= along
-        return np.asarray(along)
+        factor = np.where(self.factor > 0, self.factor, np.inf)
+        return np.asarray(np.divide(along, factor, out=along))
+
+
+def _alike(problems: Index, keys: Sequence[Hashable]) -> list[Index]:
+    """The problems in groups of the same key."""
+    groups: dict[Hashable, list[int]] = {}
+    for i, key in zip(problems, keys, strict=True):
+        groups.setdefault(key, []).append(i)
+    return [np.array(group) for group in groups.values()]
 
 
 class _Forward:
@@ -251,10 +240,9 @@ class _Forward:
     def __init__(self, problem: WorkingSets) -> None:
         self.problem = problem
         self.y = problem.y / problem.size
-        self.inverse = np.where(problem.may, 1.0 / np.where(problem.may, problem.length, 1.0), 0.0)
         priced = np.isfinite(problem.factor) & (problem.factor > 0)
         self.factor = np.where(priced, problem.factor, 1.0)
-        self.r = (self.y @ problem.A) * self.inverse
+        self.r = (self.y @ problem.A) * problem.inverse
         self.c = problem.may.astype(np.float64)
         self.basis = np.empty((len(self.y), len(self.y)))
         self.free = np.flatnonzero(problem.may & (problem.factor == 0))
@@ -288,7 +276,7 @@ class _Forward:
     def _select(self, j: int | np.intp) -> None:
         """Add a column to the basis, unless the others span it, and update r and c."""
         A, basis = self.problem.A, self.basis[: self.n_basis]
-        q = A[:, j] * self.inverse[j]
+        q = A[:, j] * self.problem.inverse[j]
         for _ in range(2):  # the second time for what rounding left
             q = q - (basis @ q) @ basis
         self.c[j] = 0.0
@@ -299,7 +287,7 @@ class _Forward:
         self.basis[self.n_basis] = q
         self.n_basis += 1
         w = q @ A
-        w *= self.inverse
+        w *= self.problem.inverse
         self.r -= w * (q @ self.y)
         self.c -= w * w
         self.c[j] = 0.0
