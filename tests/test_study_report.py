@@ -200,7 +200,7 @@ def test_a_filled_point_is_separated_from_sparsestep(analysis):
         if method == "SparseStep":
             assert points[average].get_marker() == "D" and not open_
         else:
-            assert open_ == (ranking.against(method).outcome() == "not separated")
+            assert open_ == (ranking.control_is(method) == "not separated")
 
 
 def test_winners_are_the_best_of_their_setting(analysis):

@@ -150,10 +150,12 @@ def _readable(value: Any) -> Any:
 
 @cache
 def environment(*folders: FilePath) -> Environment:
-    """The templates of some folders and of the report; strings are escaped unless Markup."""
+    """The templates of some folders and of the report; HTML escapes strings unless Markup."""
     made = Environment(
         loader=FileSystemLoader([*folders, _FOLDER]),
-        autoescape=lambda name: name is None or not name.endswith(".css"),
+        autoescape=lambda name: name is None or name.endswith(".html.j2"),
+        trim_blocks=True,
+        lstrip_blocks=True,
         undefined=StrictUndefined,
     )
     made.globals["colours"] = COLOURS

@@ -219,7 +219,7 @@ def _line(ax: Axes, ranking: Ranking) -> None:
     for method, average in ranking.average.items():
         colour = ALL_METHODS[method].colour
         control = method == ranking.control
-        filled = control or ranking.against(method).outcome() != "not separated"
+        filled = control or ranking.control_is(method) != "not separated"
         ax.plot(
             [average],
             [0],
