@@ -16,6 +16,7 @@ from msgspec import Struct
 from sparsestep.model.document import Document, check, parsed
 from sparsestep.model.file import document_of
 from sparsestep.report.contents import page_of
+from sparsestep.report.numbers import count, number, percent
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
@@ -159,6 +160,12 @@ def environment(*folders: FilePath) -> Environment:
         undefined=StrictUndefined,
     )
     made.globals["colours"] = COLOURS
+    made.filters |= {
+        "number": number,
+        "percent": percent,
+        "count": count,
+        "thousands": "{:,}".format,
+    }
     return made
 
 

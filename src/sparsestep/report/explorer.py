@@ -76,18 +76,15 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
     }
     return {
         "picture": picture,
-        "description": _described(models, stops[0]["label"], [row["name"] for row in rows]),
+        "alphas": models.alphas,
+        "n_nonzero": models.n_nonzero,
+        "judge": name,
         "curve": curve,
-        "curve_title": _title(name, curve),
-        "curve_description": " ".join(
-            f"{stop['label'].capitalize()}: alpha {stop['alpha']}." for stop in stops
-        ),
         "stops": stops,
         # The smallest error, to which the band of the paired choice reaches down.
         "least": (by_kind["paired"], by_kind["min"]) if "paired" in by_kind else None,
         # Evenly spaced alphas let the slider stand above their axis.
         "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
-        "last": len(models.alphas) - 1,
         "chosen": chosen,
         "readout": _readout(models, r2, name, values, spreads),
         "rows": rows,
@@ -193,24 +190,6 @@ def _paired_reach(target: Target) -> Array | None:
     if target.cv is None or target.cv.paired_se is None or None in target.cv.paired_se:
         return None  # of a single split, and in old files
     return PAIRED_SHARE * np.array(target.cv.paired_se, dtype=np.float64)
-
-
-def _title(name: str, curve: Picture | None) -> str:
-    """The heading of the curve."""
-    title = "Cross-validation error, mean squared" if name == _CV else f"{name} of each model"
-    return f"{title} (logarithmic)" if curve is not None and curve["logarithmic"] else title
-
-
-def _described(models: _Models, chosen: str, kept: Sequence[str]) -> str:
-    """The picture of the path in words."""
-    most, least = number(float(models.alphas[0])), number(float(models.alphas[-1]))
-    names = ", ".join(kept[:20]) + (f" and {len(kept) - 20} more" if len(kept) > 20 else "")
-    return (
-        f"{len(models.alphas)} values of alpha from {most} to {least}. "
-        f"Between {models.n_nonzero.min()} and {models.n_nonzero.max()} variables are kept. "
-        f"The {chosen}, at alpha {number(float(models.alphas[models.chosen]))}, keeps "
-        f"{len(kept)}{': ' if kept else ''}{names}."
-    )
 
 
 def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -> list[Picture]:
