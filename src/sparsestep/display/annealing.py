@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.axes import places
 from sparsestep.display.base import (
     Display,
     fitted,
@@ -251,7 +250,7 @@ class AnnealingDisplay(Display):
         dot = "o" if len(self.gammas) == 1 else None
         self.lines_ = drawing.lines(ax, self.gammas, self.coefs, kept, len(named), marker=dot)
         first, final = self._eventful()
-        drawing.log_axis(ax, places(self.gammas[[first, final]]))
+        drawing.log_axis(ax, self.gammas[[first, final]])
         largest = np.abs(self.coefs).max() or 1.0
         bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
         ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))

@@ -20,6 +20,7 @@ __all__ = [
     "Display",
     "finite",
     "fitted",
+    "make_room",
     "names_or_default",
     "nearest",
     "numbers_from",
@@ -46,9 +47,7 @@ class Display:
         return plt.subplots(layout="constrained")[1] if ax is None else ax
 
     def _finish(self, ax: Axes) -> Self:
-        """Store the axes, and let them leave room for their labels."""
-        from sparsestep.display.room import make_room
-
+        """Store the axes, and let their figure leave room for their labels."""
         make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -58,6 +57,13 @@ class Display:
         if title is not None:
             self.ax_.set_title(plain([title])[0], parse_math=False)
         return self
+
+
+def make_room(ax: Axes) -> None:
+    """Give a figure without a layout matplotlib's tight one, if the axes stand in a grid."""
+    figure = ax.get_figure(root=True)
+    if figure is not None and figure.get_layout_engine() is None and ax.get_subplotspec():
+        figure.set_layout_engine("tight")
 
 
 def require_matplotlib(caller: str) -> None:

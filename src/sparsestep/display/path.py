@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.display.axes import places, step_corners, without_zeros
+from sparsestep.display.axes import step_corners, without_zeros
 from sparsestep.display.base import (
     Array,
     Display,
@@ -37,7 +37,7 @@ class PathDisplay(Display):
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
     lasso paths: the sparse models are at the left, and variables enter on the way to the right,
-    where their names stand. alpha = 0 stands apart at the right end, behind a break of the axis.
+    where their names stand. From the least alpha to 0, at the right end, the axis is linear.
 
     With `by_size` the axis is the number of variables kept, and their alphas stand on top: for
     models of chosen sizes, between whose alphas there are other models.
@@ -276,8 +276,9 @@ class PathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes: a layout
-            engine makes room for them, and without one the axes become smaller.
+            Where to draw; a new figure by default. Names stand to the right of the axes. A figure
+            without a layout engine gets matplotlib's "tight" one, to make room for them; axes
+            outside a grid of subplots stay where they are.
         max_labels : int, default=12
             The largest number of variables that are named.
         steps : bool, optional
@@ -305,14 +306,14 @@ class PathDisplay(Display):
         if self.by_size:
             x, heights = _size_vertices(kept, coefs)
         else:
-            place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
+            axis = drawing.log_axis(ax, alphas if self.alpha is None else [*alphas, self.alpha])
+            x, heights = alphas, coefs
             steps = self.steps if steps is None else steps
-            steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
-            x, heights = alphas[above], coefs[:, above]
-            if steps:
-                x, heights = step_corners(x, np.sqrt(x[:-1] * x[1:]), heights)
-            at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
-            x, heights = place.broken(x, without_zeros(heights), at_zero, wide=True)
+            if _piecewise_constant(coefs[:, above]) if steps is None else steps:
+                between = np.where(x[1:] > 0, np.sqrt(x[:-1] * x[1:]), x[:-1] / 2)
+                x, heights = step_corners(x, between, heights)
+                x[-1] = x[-1] or ax.get_xlim()[1]
+            heights = without_zeros(heights)
 
         pale = np.setdiff1d(np.arange(len(coefs)), main)
         width = 1.0 if others else 0.5
@@ -328,7 +329,7 @@ class PathDisplay(Display):
         if self.alpha is not None and chosen is not None:
             count = f"{kept[chosen]} of {len(coefs)} kept"
             notes.append(f"grey line: {self.chosen}, {self.alpha:.3g}, {count}")
-            at = kept[chosen] if self.by_size else place.at(np.array([self.alpha]))[0]
+            at = kept[chosen] if self.by_size else self.alpha
             self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
@@ -336,8 +337,7 @@ class PathDisplay(Display):
         if self.by_size:
             self.top_ = drawing.size_axes(ax, kept, alphas)
         else:
-            drawing.log_axis(ax, place)
-            self.top_ = drawing.count_axis(ax, alphas, kept, place)
+            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
         drawing.xlabel(ax, "variables kept" if self.by_size else "alpha", notes)
         ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
         colours = [line.get_color() for line in self.lines_.values()]

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import Array, Display, finite, numbers_from, require_matplotlib
+from sparsestep.display.base import (
+    Array,
+    Display,
+    finite,
+    make_room,
+    numbers_from,
+    require_matplotlib,
+)
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
@@ -164,7 +171,6 @@ class PenaltyDisplay(Display):
     def _curves(self, panel: int, title: str, b: Array, curves: dict[str, Array]) -> None:
         """One panel of penalties as functions of a coefficient."""
         from sparsestep.display import drawing
-        from sparsestep.display.room import make_room
 
         ax = self.axes_[panel]
         labels = []
