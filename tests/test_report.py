@@ -685,10 +685,8 @@ def contrast(one, other):
 
 def themes():
     style = page_of(documents.by_cv).one("style")["text"]
-    blocks = re.findall(r"color-scheme: (light|dark);(.*?)\}", style, re.S)
-    assert [name for name, _ in blocks] == ["light", "dark", "dark"]
-    assert blocks[1] == blocks[2]
-    return {name: dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for name, block in blocks}
+    both = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", style)
+    return {theme: {c[0]: c[k] for c in both} for k, theme in ((1, "light"), (2, "dark"))}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
