@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 class Display:
-    """A picture on one pair of axes."""
+    """A picture on one pair of axes; whatever draws it returns it."""
 
     ax_: Axes
     figure_: Figure | SubFigure

@@ -21,7 +21,6 @@ from sparsestep.selection.cross_validation import PAIRED_SHARE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axes._secondary_axes import SecondaryAxis
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
 
@@ -68,10 +67,8 @@ class CVDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
     line_ : Line2D
         The curve.
     band_ : FillBetweenPolyCollection or None
@@ -107,14 +104,6 @@ class CVDisplay(Display):
     minimum and paired: alpha = 1, 5 kept
     one SE (chosen): alpha = 10, 2 kept
     """
-
-    line_: Line2D
-    band_: FillBetweenPolyCollection | None
-    paired_band_: FillBetweenPolyCollection | None
-    bound_: Line2D | None
-    least_: Line2D | None
-    marks_: dict[str, Line2D]
-    top_: SecondaryAxis | None
 
     def __init__(
         self,
@@ -162,10 +151,6 @@ class CVDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
-        Returns
-        -------
-        CVDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -210,11 +195,6 @@ class CVDisplay(Display):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CVDisplay
-            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -24,10 +24,7 @@ from sparsestep.display.base import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axes._secondary_axes import SecondaryAxis
-    from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
-    from matplotlib.text import Annotation
 
 __all__ = ["PathDisplay"]
 
@@ -74,10 +71,8 @@ class PathDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
     lines_ : dict of int to Line2D
         The lines in colour, by the number of the variable, most important first.
     muted_ : LineCollection or None
@@ -112,13 +107,6 @@ class PathDisplay(Display):
     >>> sorted(display.lines_)
     [0, 1]
     """
-
-    lines_: dict[int, Line2D]
-    muted_: LineCollection | None
-    labels_: list[Annotation]
-    alpha_line_: Line2D | None
-    truth_: list[Line2D]
-    top_: SecondaryAxis
 
     def __init__(
         self,
@@ -171,10 +159,6 @@ class PathDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -229,10 +213,6 @@ class PathDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -283,11 +263,6 @@ class PathDisplay(Display):
             The largest number of variables that are named.
         steps : bool, optional
             In place of the display's own.
-
-        Returns
-        -------
-        PathDisplay
-            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -68,10 +68,6 @@ class PenaltyDisplay(Display):
     2
     """
 
-    axes_: list[Axes]
-    lines_: list[Line2D]
-    images_: list[AxesImage]
-
     def __init__(
         self,
         kind: str = "penalties",
@@ -100,17 +96,13 @@ class PenaltyDisplay(Display):
         ax : matplotlib Axes or sequence of them, optional
             Where to draw; a new figure by default. Panels need as many axes, or one that gives
             its place to them.
-
-        Returns
-        -------
-        PenaltyDisplay
-            This object.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         self.axes_ = self._panels(ax)
         self.ax_ = self.axes_[0] if ax is None or isinstance(ax, Sequence | np.ndarray) else ax
         self.figure_ = self.ax_.figure
-        self.lines_, self.images_ = [], []
+        self.lines_: list[Line2D] = []
+        self.images_: list[AxesImage] = []
         if self.kind == "penalties":
             self._plot_penalties()
         elif self.kind == "majorizer":
