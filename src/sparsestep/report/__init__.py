@@ -160,6 +160,7 @@ def environment(*folders: FilePath) -> Environment:
         undefined=StrictUndefined,
     )
     made.globals["colours"] = COLOURS
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     made.filters |= {
         "number": number,
         "percent": percent,
