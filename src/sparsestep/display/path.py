@@ -148,14 +148,8 @@ class PathDisplay(Display):
         ----------
         path : Path
             What :func:`sparsestep_path` returns, or an estimator's ``path_``.
-        alpha : float, optional
-            The chosen alpha.
-        chosen : str, default="chosen alpha"
-            What `alpha` is called.
-        truth : array_like of shape (n_features,), optional
-            True coefficients, if they are known.
-        scale : array_like of shape (n_features,), optional
-            Standard deviations of the variables, to draw the effect of one of each.
+        alpha, chosen, truth, scale : optional
+            As in the constructor.
         ax, max_labels : optional
             As in :meth:`plot`.
 

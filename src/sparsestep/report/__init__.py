@@ -36,12 +36,8 @@ def render_report(
 
     Parameters
     ----------
-    model : SparseStep, SparseStepCV, SparseStepIC or Document
-        Fitted; or what `read_document` reads from a model file.
-    target : str or sequence of str, optional
-        Name of the target, or one for each; otherwise as in `save_model`. A document has its own.
-    source : str, optional
-        Where the data came from, for a reader. A document has its own.
+    model, target, source
+        As in :func:`write_report`.
 
     Returns
     -------

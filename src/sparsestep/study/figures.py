@@ -349,5 +349,7 @@ def _cell(
     corner, height = (left, top + _GAP), 1 - 2 * _GAP
     ax.add_patch(Rectangle(corner, width, height, color=colour, lw=0))
     ink = "black" if np.dot(to_rgb(colour), (0.3, 0.6, 0.1)) > 0.45 else "white"
+    if colour == PALE:
+        ink = INK  # which the page turns with it
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
     ax.text(left + width / 2, top + 0.53, text, **centred)
