@@ -153,6 +153,14 @@ def test_labels_take_room_from_given_axes_without_layout(fitted):
     assert display.figure_ is figure
 
 
+def test_labels_take_room_in_subfigures_too(fitted):
+    left, right = plt.figure(figsize=(9, 4)).subfigures(1, 2)
+    one, other = (PathDisplay.from_estimator(fitted, ax=f.subplots()) for f in (left, right))
+    left.figure.canvas.draw()
+    boxes = [display.ax_.get_tightbbox() for display in (one, other)]
+    assert 0 <= boxes[0].x0 and boxes[0].x1 <= boxes[1].x0 and boxes[1].x1 <= 900
+
+
 @pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])
 @pytest.mark.parametrize(("rows", "size"), [(1, (9, 3.5)), (2, (9, 7))])
 def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, size):

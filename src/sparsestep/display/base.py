@@ -60,10 +60,13 @@ class Display:
 
 
 def make_room(ax: Axes) -> None:
-    """Give a figure without a layout matplotlib's tight one, if the axes stand in a grid."""
+    """Give a figure without a layout one of matplotlib's, if all its axes stand in a grid."""
     figure = ax.get_figure(root=True)
-    if figure is not None and figure.get_layout_engine() is None and ax.get_subplotspec():
-        figure.set_layout_engine("tight")
+    if figure is None or figure.get_layout_engine() is not None:
+        return
+    if all(each.get_subplotspec() is not None for each in [ax, *figure.axes]):
+        # The tight one lets `tight_layout` and `subplots_adjust` follow, but knows no subfigures.
+        figure.set_layout_engine("constrained" if figure.subfigs else "tight")
 
 
 def require_matplotlib(caller: str) -> None:

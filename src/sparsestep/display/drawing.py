@@ -197,7 +197,7 @@ class _LogTicks(Locator):
         low, high = sorted((vmin, vmax))
         place = self.axis.get_transform().transform
         # In widths of an M, of which matplotlib counts three for a tick.
-        begin, end = place(np.array([max(low, np.finfo(float).tiny), high]))
+        begin, end = place(np.array([low, high]))
         ems = 3.0 * self.axis.get_tick_space() / ((end - begin) or 1.0)
 
         def fit(ticks: Array) -> bool:

@@ -251,8 +251,8 @@ class PathDisplay(Display):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default. Names stand to the right of the axes. A figure
-            without a layout engine gets matplotlib's "tight" one, to make room for them; axes
-            outside a grid of subplots stay where they are.
+            without a layout engine gets one of matplotlib's, to make room for them, if all its
+            axes stand in a grid of subplots.
         max_labels : int, default=12
             The largest number of variables that are named.
         steps : bool, optional
