@@ -158,7 +158,7 @@ def test_labels_take_room_in_subfigures_too(fitted):
     one, other = (PathDisplay.from_estimator(fitted, ax=f.subplots()) for f in (left, right))
     left.figure.canvas.draw()
     boxes = [display.ax_.get_tightbbox() for display in (one, other)]
-    assert 0 <= boxes[0].x0 and boxes[0].x1 <= boxes[1].x0 and boxes[1].x1 <= 900
+    assert boxes[0].x0 >= 0 and boxes[0].x1 <= boxes[1].x0 and boxes[1].x1 <= 900
 
 
 @pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])

@@ -249,6 +249,8 @@ def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annot
     """Labels beside the right edge, the most important first: a height, a name and a colour."""
     drawn = []
     names = plain(name for _, name, _ in labels)
+    leader: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.6, "relpos": (0.0, 0.5)}
+    leader |= {"shrinkA": 0.0, "shrinkB": 0.0}
     for (value, _, colour), name in zip(labels, names, strict=True):
         label = ax.annotate(
             name,
@@ -258,16 +260,8 @@ def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annot
             textcoords="offset points",
             color=colour,
             fontsize="small",
-            horizontalalignment="left",
             verticalalignment="center",
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.6,
-                "shrinkA": 0.0,
-                "shrinkB": 0.0,
-                "relpos": (0.0, 0.5),
-            },
+            arrowprops=leader | {"color": colour},
             annotation_clip=False,
         )
         # A name is data: its dollars and underscores are no formula.

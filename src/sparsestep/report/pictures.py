@@ -168,26 +168,15 @@ class ValueAxis:
 
 def svg_path(x: Array, y: Array) -> str:
     """An SVG path from point to point, with gaps where y is NaN."""
-    parts: list[str] = []
-    last: tuple[str, str] | None = None
-    for u, v in zip(x, y, strict=True):
-        if np.isnan(v):
-            last = None
-            continue
-        here = (_trimmed(u), _trimmed(v))
-        if last is None:
-            parts.append(f"M{here[0]} {here[1]}")
-        elif here[1] == last[1] and here[0] != last[0]:
-            # One horizontal stroke instead of several that continue each other.
-            if parts[-1].startswith("H"):
-                parts.pop()
-            parts.append(f"H{here[0]}")
-        elif here[0] == last[0] and here[1] != last[1]:
-            parts.append(f"V{here[1]}")
-        elif here != last:
-            parts.append(f"L{here[0]} {here[1]}")
-        last = here
-    return "".join(parts)
+    points = [
+        None if np.isnan(v) else (_trimmed(u), _trimmed(v)) for u, v in zip(x, y, strict=True)
+    ]
+    path = ""
+    for before, here, after in zip([None, *points], points, [*points[1:], None], strict=False):
+        # Of the points on a horizontal stroke, its ends are enough.
+        if here and not (before and after and before[1] == here[1] == after[1]):
+            path += f"{' ' if before else 'M'}{' '.join(here)}"
+    return path
 
 
 # -- pictures --------------------------------------------------------------------------------
