@@ -8,9 +8,8 @@ between two independent shares. The sentences are in `words.j2`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,8 +30,7 @@ CONVERGED = 1e-5
 NOTABLE = 0.1
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One statement of a claim: the paper's finding, ours, and the methods that it is about."""
 
     paper: str
@@ -41,30 +39,8 @@ class Part:
     about: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper beside these results, with facts that may explain a difference.
-
-    >>> Claim(1, "A wins, B loses", (Part("A", "A", True), Part("B", "C", False)), ()).verdict
-    'partly reproduced'
-    """
-
-    number: int
-    text: str
-    parts: tuple[Part, ...]
-    reasons: tuple[str, ...]
-
-    @property
-    def verdict(self) -> str:
-        """``"reproduced"``, ``"partly reproduced"`` or ``"not reproduced"``."""
-        held = [part.holds for part in self.parts]
-        if all(held):
-            return "reproduced"
-        return "partly reproduced" if any(held) else "not reproduced"
-
-
-def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
-    """Judge the paper's nine claims by these results."""
+def claims_of(analysis: Analysis) -> list[dict[str, Any]]:
+    """The paper's nine claims beside these results, with facts that may explain a difference."""
     b, hit, y, time = (analysis.rankings[measure.column] for measure in MEASURES)
     table: list[tuple[str, Ranking | str, list[Part]]] = [
         (
@@ -136,10 +112,25 @@ def claims_of(analysis: Analysis) -> tuple[Claim, ...]:
             ],
         ),
     ]
-    return tuple(
-        Claim(number, text, tuple(parts), _reasons(analysis, subject, parts))
+    return [
+        {
+            "number": number,
+            "claim": text,
+            "verdict": verdict([part.holds for part in parts]),
+            "parts": [{"paper": p.paper, "ours": p.ours, "holds": p.holds} for p in parts],
+            "reasons": _reasons(analysis, subject, parts),
+        }
         for number, (text, subject, parts) in enumerate(table, start=1)
-    )
+    ]
+
+
+def verdict(held: list[bool]) -> str:
+    """The verdict on a claim by its statements.
+
+    >>> verdict([True, True]), verdict([True, False]), verdict([False])
+    ('reproduced', 'partly reproduced', 'not reproduced')
+    """
+    return "reproduced" if all(held) else "partly reproduced" if any(held) else "not reproduced"
 
 
 def _reasons(analysis: Analysis, subject: Ranking | str, parts: list[Part]) -> tuple[str, ...]:

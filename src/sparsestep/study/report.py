@@ -88,19 +88,7 @@ def summary_of(analysis: Analysis) -> dict[str, Any]:
     summary = {
         "datasets": analysis.datasets,
         "replicates": analysis.replicates,
-        "claims": [
-            {
-                "number": claim.number,
-                "claim": claim.text,
-                "verdict": claim.verdict,
-                "parts": [
-                    {"paper": part.paper, "ours": part.ours, "holds": part.holds}
-                    for part in claim.parts
-                ],
-                "reasons": claim.reasons,
-            }
-            for claim in claims_of(analysis)
-        ],
+        "claims": claims_of(analysis),
         "open_question": answer_of(analysis),
         "measures": {column: _measure(analysis, column) for column in analysis.rankings},
         "methods": analysis.by_method(),
