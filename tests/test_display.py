@@ -153,6 +153,14 @@ def test_labels_take_room_from_given_axes_without_layout(fitted):
     assert display.figure_ is figure
 
 
+def test_labels_take_room_in_subfigures_too(fitted):
+    left, right = plt.figure(figsize=(9, 4)).subfigures(1, 2)
+    one, other = (PathDisplay.from_estimator(fitted, ax=f.subplots()) for f in (left, right))
+    left.figure.canvas.draw()
+    boxes = [display.ax_.get_tightbbox() for display in (one, other)]
+    assert boxes[0].x0 >= 0 and boxes[0].x1 <= boxes[1].x0 and boxes[1].x1 <= 900
+
+
 @pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])
 @pytest.mark.parametrize(("rows", "size"), [(1, (9, 3.5)), (2, (9, 7))])
 def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, size):
@@ -388,23 +396,25 @@ def test_with_many_variables_the_prominent_ones_stand_out():
     assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
 
 
-def test_path_draws_alpha_zero_apart_at_the_end(data):
+def test_path_draws_alpha_zero_at_the_end(data):
     path = sparsestep_path(*data, alphas=[200.0, 1.0, 0.0])
     display = PathDisplay.from_path(path, alpha=0.0)
     display.figure_.canvas.draw()
     left, right = display.ax_.get_xlim()
-    assert left == 200.0 and right < 1.0
+    assert left == 200.0 and right < 0.0
     assert shown_ticks(display.ax_)[-1] == "0"
-    (zero,) = set(display.alpha_line_.get_xdata())
-    assert right < zero < 1.0
-    assert zero == display.ax_.get_xticks()[-1] == display.top_.get_xticks()[-1]
+    assert set(display.alpha_line_.get_xdata()) == {0.0}
+    assert display.ax_.get_xticks()[-1] == display.top_.get_xticks()[-1] == 0.0
+    # The axis on top is the same one.
+    for value in (200.0, 14.0, 1.0, 0.0):
+        below, above = (ax.transData.transform((value, 0))[0] for ax in (display.ax_, display.top_))
+        assert_allclose(above, below)
     assert "chosen alpha, 0, 6 of 6 kept" in display.ax_.get_xlabel()
     for j, line in display.lines_.items():
         x, y = line.get_data()
-        # Flat around the tick, and not joined to the rest.
+        # Flat from half of the least alpha to the edge.
         assert_array_equal(y[-2:], path.coefs[j, -1])
-        assert x[-2] > zero > x[-1] and np.isnan([x[-3], y[-3]]).all()
-        assert x[-2] < np.nanmin(x[:-2])
+        assert_array_equal(x[-2:], [0.5, right])
 
 
 @pytest.mark.parametrize("steps", [True, False])
@@ -417,23 +427,23 @@ def test_path_of_alpha_zero_and_few_others(alphas, steps):
     assert_array_equal(display.lines_[0].get_ydata()[-2:], 1.0)
 
 
-def test_cv_draws_alpha_zero_apart_at_the_end(data):
+def test_cv_draws_alpha_zero_at_the_end(data):
     model = SparseStepCV(alphas=[0.0, 1e6, 2e6], cv=3).fit(*data)
     assert model.alpha_ == 0.0
     display = CVDisplay.from_estimator(model)
     display.figure_.canvas.draw()
     x, mean = display.line_.get_data()
-    assert_array_equal(x[:2], [2e6, 1e6])
-    assert np.isnan([x[2], mean[2]]).all() and x[3] < 1e6
-    assert_array_equal(mean[[0, 1, 3]], model.cv_mean_)
-    assert shown_ticks(display.ax_)[-1] == "0" and display.ax_.get_xticks()[-1] == x[3]
+    assert_array_equal(x, [2e6, 1e6, 0.0])
+    assert_array_equal(mean, model.cv_mean_)
+    assert shown_ticks(display.ax_)[-1] == "0" and display.ax_.get_xticks()[-1] == 0.0
     mark = display.marks_["min"]
-    assert_array_equal(mark.get_xydata(), [[x[3], mean[3]]])
+    assert_array_equal(mark.get_xydata(), [[0.0, mean[2]]])
     assert "(chosen): alpha = 0, 6 kept" in mark.get_label()
-    assert display.band_.get_paths()[-1].contains_point([x[3], mean[3]])
-    assert_array_equal(display.paired_band_.get_paths()[-1].vertices[:, 1], mean[3])
+    assert display.band_.get_paths()[0].contains_point([0.5, mean[2]])
+    corners = display.paired_band_.get_paths()[0].vertices
+    assert_array_equal(corners[corners[:, 0] == 0.0, 1], mean[2])
     left, right = display.ax_.get_xlim()
-    assert left > x[3] > right
+    assert left > 0.0 > right
 
 
 def test_effects_of_standard_deviations_do_not_depend_on_units(fitted, data):

@@ -381,14 +381,10 @@ def test_the_curve_marks_the_rules():
     assert buttons == ["Back to the chosen model", "Smallest error", "One standard error"]
 
 
-def points_of(d):
-    """The corners of an SVG path."""
-    x = y = 0.0
-    for command, arguments in re.findall(r"([MLHV])([^MLHVZ]*)", d):
-        values = [float(v) for v in arguments.split()]
-        x = x if command == "V" else values[0]
-        y = y if command == "H" else values[-1]
-        yield x, y
+def runs_of(d):
+    """The corners of each run of an SVG path."""
+    for run in d.removesuffix("Z").split("M")[1:]:
+        yield np.reshape([float(v) for v in run.split()], (-1, 2))
 
 
 def test_the_inner_band_of_the_paired_choice_reaches_the_smallest_error():
@@ -409,7 +405,7 @@ def test_the_inner_band_of_the_paired_choice_reaches_the_smallest_error():
     half = 0.5 * np.array(cv["paired_se"])
     assert half[best] == 0.0
     for i, place in ((0, 0.0), (-1, 1000.0)):
-        corners = sorted({y for x, y in points_of(band) if x == place})
+        corners = sorted({y for run in runs_of(band) for x, y in run if x == place})
         expected = slope * (cv["mean"][i] + half[i] * np.array([1, -1])) + offset
         assert [corners[0], corners[-1]] == pytest.approx(expected, abs=0.1)
     reaching = [i for i in range(len(alphas)) if cv["mean"][i] - half[i] <= cv["mean"][best]]
@@ -685,10 +681,8 @@ def contrast(one, other):
 
 def themes():
     style = page_of(documents.by_cv).one("style")["text"]
-    blocks = re.findall(r"color-scheme: (light|dark);(.*?)\}", style, re.S)
-    assert [name for name, _ in blocks] == ["light", "dark", "dark"]
-    assert blocks[1] == blocks[2]
-    return {name: dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for name, block in blocks}
+    both = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", style)
+    return {theme: {c[0]: c[k] for c in both} for k, theme in ((1, "light"), (2, "dark"))}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -778,18 +772,12 @@ def test_marks_are_short(value, text):
 
 def height_at(d, x):
     """Where a path of steps is at x; None where it is cut."""
-    place, level, found = 0.0, 0.0, None
-    for command, arguments in re.findall(r"([MHV])([^MHV]*)", d):
-        values = [float(v) for v in arguments.split()]
-        if command == "M":
-            place, level = values
-        elif command == "V":
-            (level,) = values
-        else:
-            if place - 0.051 <= x <= values[0] + 0.051:
-                found = level
-            (place,) = values
-    return found
+    for run in runs_of(d):
+        for (begin, level), (end, after) in itertools.pairwise(run):
+            assert begin == end or level == after
+            if level == after and begin - 0.051 <= x <= end + 0.051:
+                return level
+    return None
 
 
 def test_lines_pass_through_the_coefficients():

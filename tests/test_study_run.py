@@ -219,7 +219,7 @@ def test_time_left_is_by_cost_and_progress_is_told(capsys):
     with fits_done(settings[:2], 3, show=True) as tell:
         for setting in settings[:2]:
             tell(setting)
-    assert "5 of 5 data sets, 0:00 left" in capsys.readouterr().err
+    assert "5 of 5 data sets, 0:00:00 left" in capsys.readouterr().err
     with fits_done(settings[:2], 3, show=False) as tell:
         tell(settings[0])
     assert capsys.readouterr().err == ""
@@ -227,13 +227,13 @@ def test_time_left_is_by_cost_and_progress_is_told(capsys):
 
 def test_the_time_until_the_first_data_set_is_not_taken_for_its_speed(capsys, monkeypatch):
     settings = settings_of(SCALES["quick"])
-    seconds = iter([0.0, 100.0, 103.0])
-    monkeypatch.setattr("sparsestep.study.run.time.perf_counter", lambda: next(seconds))
+    now = 0.0
+    monkeypatch.setattr("sparsestep.study.run.time.perf_counter", lambda: now)
     monkeypatch.setattr("sparsestep.study.run.SECONDS_BETWEEN_LINES", 0.0)
     alike = [each for each in settings if cost(each) == cost(settings[0])][:4]
     with fits_done(alike, 0, show=True) as tell:
-        tell(alike[0])
-        tell(alike[1])
+        for setting, now in zip(alike[:2], (100.0, 103.0), strict=True):  # noqa: B007
+            tell(setting)
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith("1 of 4 data sets (")
-    assert said[1].startswith("2 of 4 data sets, 0:06 left")
+    assert said[0] == "1 of 4 data sets (0:01:40 so far)"
+    assert said[1] == "2 of 4 data sets, 0:00:06 left (0:01:43 so far)"

@@ -152,9 +152,9 @@ def test_holm_is_that_of_scikit_posthocs(costs, control):
     name = f"method {control}"
     values = pd.DataFrame(costs, columns=ranks.columns)
     expected = scikit_posthocs.posthoc_demsar(values, control=name, p_adjust="holm")
-    for comparison in holm(ranks, name):
-        assert_allclose(comparison.adjusted, expected.loc[name, comparison.method], rtol=1e-9)
-        assert comparison.difference == ranks[comparison.method].mean() - ranks[name].mean()
+    compared = holm(ranks, name)
+    assert_allclose(compared["adjusted"], expected.loc[name, compared.index], rtol=1e-9)
+    assert_array_equal(compared["difference"], ranks.mean()[compared.index] - ranks[name].mean())
 
 
 def test_holm_of_the_studys_own_ranks_is_that_of_scikit_posthocs():
@@ -164,18 +164,15 @@ def test_holm_of_the_studys_own_ranks_is_that_of_scikit_posthocs():
         expected = scikit_posthocs.posthoc_demsar(
             ranking.ranks.reset_index(drop=True), control="SparseStep", p_adjust="holm"
         )
-        for comparison in ranking.holm:
-            assert_allclose(
-                comparison.adjusted, expected.loc["SparseStep", comparison.method], rtol=1e-9
-            )
+        adjusted = ranking.holm["adjusted"]
+        assert_allclose(adjusted, expected.loc["SparseStep", adjusted.index], rtol=1e-9)
 
 
 def test_the_outcome_has_a_direction():
     ranks = pd.DataFrame([[1, 2, 3, 4]] * 30, columns=["first", "control", "third", "last"])
-    outcomes = {c.method: c.outcome() for c in holm(ranks, "control")}
+    outcomes = holm(ranks, "control")["control_is"].to_dict()
     assert outcomes == {"first": "worse", "third": "better", "last": "better"}
-    few = {c.method: c.outcome() for c in holm(ranks.head(2), "control")}
-    assert set(few.values()) == {"not separated"}
+    assert set(holm(ranks.head(2), "control")["control_is"]) == {"not separated"}
     with pytest.raises(ValueError, match="control must be one of first, control"):
         holm(ranks, "nobody")
 

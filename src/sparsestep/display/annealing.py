@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.axes import places
 from sparsestep.display.base import (
     Display,
     fitted,
@@ -25,9 +24,6 @@ from sparsestep.solvers.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import FillBetweenPolyCollection, LineCollection
-    from matplotlib.lines import Line2D
-    from matplotlib.text import Annotation
 
 __all__ = ["AnnealingDisplay"]
 
@@ -60,10 +56,8 @@ class AnnealingDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
     lines_ : dict of int to Line2D
         The lines of the variables kept, by the number of the variable, largest first.
     dropped_ : LineCollection or None
@@ -84,11 +78,6 @@ class AnnealingDisplay(Display):
     >>> display.gammas.shape, display.coefs.shape
     ((47,), (3, 47))
     """
-
-    lines_: dict[int, Line2D]
-    dropped_: LineCollection | None
-    funnel_: FillBetweenPolyCollection
-    labels_: list[Annotation]
 
     def __init__(
         self,
@@ -145,11 +134,6 @@ class AnnealingDisplay(Display):
         **settings
             ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
             ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
-
-        Returns
-        -------
-        AnnealingDisplay
-            The display, plotted.
         """
         require_matplotlib(f"{cls.__name__}.from_data")
         moments = Moments.from_data(X, y)
@@ -192,10 +176,6 @@ class AnnealingDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
-        Returns
-        -------
-        AnnealingDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -227,11 +207,6 @@ class AnnealingDisplay(Display):
             :meth:`PathDisplay.plot`.
         max_labels : int, default=12
             The largest number of variables that are named.
-
-        Returns
-        -------
-        AnnealingDisplay
-            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing
@@ -253,7 +228,7 @@ class AnnealingDisplay(Display):
         dot = "o" if len(self.gammas) == 1 else None
         self.lines_ = drawing.lines(ax, self.gammas, self.coefs, kept, len(named), marker=dot)
         first, final = self._eventful()
-        drawing.log_axis(ax, places(self.gammas[[first, final]]))
+        drawing.log_axis(ax, self.gammas[[first, final]])
         largest = np.abs(self.coefs).max() or 1.0
         bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
         ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))

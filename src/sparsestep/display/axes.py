@@ -1,20 +1,16 @@
-"""Positions of alphas, ticks, steps and names in a picture: plain numbers, without matplotlib.
+"""Positions of ticks, steps and names in a picture: plain numbers, without matplotlib.
 
 The displays draw with matplotlib, the report and the study write SVG; all place things by these.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Places",
-    "at_digits",
     "log_ticks",
-    "places",
     "plain",
     "round_ticks",
     "scientific",
@@ -26,68 +22,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# -- alphas on a logarithmic axis that falls to the right, zero apart at its end ---------------
-
-_HALF_DECADE = np.sqrt(10.0)
-
-
-@dataclass(frozen=True)
-class Places:
-    """The ends of the axis of alpha, the least alpha above zero, and the strip of alpha = 0."""
-
-    left: float
-    right: float
-    least: float
-    strip: tuple[float, float] | None = None
-
-    @property
-    def zero(self) -> float | None:
-        """The position of the tick of alpha = 0: the middle of its strip."""
-        return None if self.strip is None else float(np.sqrt(self.strip[0] * self.strip[1]))
-
-    @property
-    def break_at(self) -> float | None:
-        """The position of the break mark: the middle of the gap between the strip and the rest."""
-        if self.strip is None or not np.isfinite(self.least):
-            return None
-        return float(np.sqrt(self.least * self.strip[0]))
-
-    def at(self, alphas: Array) -> Array:
-        """The position of each alpha, as a number on the axis."""
-        return np.asarray(alphas if self.zero is None else np.where(alphas, alphas, self.zero))
-
-    def fractions(self, alphas: Array) -> Array:
-        """The position of each alpha, as a fraction of the axis from left to right."""
-        left, right = np.log(self.left), np.log(self.right)
-        return np.asarray((left - np.log(self.at(alphas))) / (left - right))
-
-    def broken(self, x: Array, rows: Array, at_zero: Array, *, wide: bool) -> tuple[Array, Array]:
-        """Lines over x, and after a gap their values at alpha = 0: as points, or strip-wide."""
-        if self.strip is None or self.zero is None or at_zero.shape[1] == 0:
-            return x, rows
-        beyond = [np.nan, *(self.strip if wide else [self.zero])]
-        ends = np.repeat(at_zero[:, -1:], len(beyond), axis=1)
-        ends[:, 0] = np.nan
-        return np.concatenate([x, beyond]), np.concatenate([rows, ends], axis=1)
-
-
-def places(alphas: Array, gap: float = 0.06, strip: float = 0.10) -> Places:
-    """The axis of these alphas; a decade around a single alpha above zero.
-
-    `gap` and `strip` are the widths of the gap before zero and of its strip, as fractions of the
-    logarithmic range of the other alphas.
-    """
-    above = alphas[alphas > 0]
-    if len(above) == 0:
-        ends = float(_HALF_DECADE), float(1.0 / _HALF_DECADE)
-        return Places(*ends, least=np.inf, strip=ends)
-    left, right = float(above.max()), float(above.min())
-    if left == right:
-        left, right = left * _HALF_DECADE, right / _HALF_DECADE
-    if len(above) == len(alphas):
-        return Places(left, right, least=right)
-    begin, end = (right * right**part / left**part for part in (gap, gap + strip))
-    return Places(left, end, least=right, strip=(begin, end))
+# -- ticks -----------------------------------------------------------------------------------
 
 
 def spaced(at: Array, most: int = 7, apart: float = 0.06) -> list[int]:
@@ -102,8 +37,6 @@ def spaced(at: Array, most: int = 7, apart: float = 0.06) -> list[int]:
     return kept[::-1]
 
 
-# -- ticks -----------------------------------------------------------------------------------
-
 # Digits of the ticks in a decade, the densest first.
 _DIGITS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 # On axes of fewer decades, equally spaced numbers give more ticks than the digits of a decade.
@@ -112,16 +45,12 @@ _SHORT = 0.7
 _LONG = 3.0
 
 
-def log_ticks(low: float, high: float, fitting: Callable[[Array], Array]) -> list[float]:
-    """The densest set of ticks of which at least two fit; otherwise the set of which most fit.
-
-    `fitting` takes ascending ticks and returns those that fit: none if the set is too dense.
-    """
+def log_ticks(low: float, high: float, fit: Callable[[Array], bool]) -> list[float]:
+    """The densest set of ticks of which at least two `fit`; otherwise the set of most ticks."""
     best: Array = np.array([])
     for choice in _choices(low, high):
-        inside = (choice >= low * (1 - 1e-9)) & (choice <= high * (1 + 1e-9))
-        ticks = fitting(choice[inside])
-        if len(ticks) > len(best):
+        ticks = choice[(choice >= low * (1 - 1e-9)) & (choice <= high * (1 + 1e-9))]
+        if len(ticks) > len(best) and fit(ticks):
             best = ticks
             if len(best) > 1:
                 break
@@ -146,15 +75,15 @@ def _choices(low: float, high: float) -> Iterator[Array]:
     if decades < _SHORT:
         yield from equal
     for digits in _DIGITS if decades < _LONG else [(1,)]:
-        yield at_digits(low, high, digits)
+        yield _at_digits(low, high, digits)
     for stride in range(2, int(decades) + 1):
-        ticks = at_digits(low, high, (1,))
+        ticks = _at_digits(low, high, (1,))
         yield ticks[np.rint(np.log10(ticks)) % stride == 0]
     if decades >= _SHORT:
         yield from equal
 
 
-def at_digits(low: float, high: float, digits: Sequence[int] = _DIGITS[0]) -> Array:
+def _at_digits(low: float, high: float, digits: Sequence[int]) -> Array:
     """The digits times all powers of ten around an interval."""
     first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
     # 10.0**k is not the double nearest to 1e-k for every k.
@@ -234,14 +163,15 @@ def spread(wanted: Array, sizes: float | Array, low: float, high: float) -> Arra
 
 
 def _isotonic(values: Array) -> Array:
-    """Nearest sequence that does not decrease: ``z_i = max_{j<=i} min_{k>=i} mean(v_j .. v_k)``.
+    """Nearest sequence that does not decrease: neighbours in the wrong order get their mean.
 
     SciPy has it too, but importing scipy.optimize takes far longer than placing a dozen labels.
     """
-    n = len(values)
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    first, last = np.arange(n)[:, np.newaxis], np.arange(n)
-    length = last - first + 1
-    means = np.where(length > 0, (sums[1:] - sums[:-1, np.newaxis]) / np.maximum(length, 1), np.inf)
-    least = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
-    return np.asarray(np.where(first <= last, least, -np.inf).max(axis=0))
+    blocks: list[tuple[float, int]] = []
+    for value in values:
+        mean, count = float(value), 1
+        while blocks and blocks[-1][0] >= mean:
+            before, n = blocks.pop()
+            mean, count = (n * before + count * mean) / (n + count), n + count
+        blocks.append((mean, count))
+    return np.repeat([mean for mean, _ in blocks], [count for _, count in blocks])

@@ -20,6 +20,7 @@ __all__ = [
     "Display",
     "finite",
     "fitted",
+    "make_room",
     "names_or_default",
     "nearest",
     "numbers_from",
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 class Display:
-    """A picture on one pair of axes."""
+    """A picture on one pair of axes; whatever draws it returns it."""
 
     ax_: Axes
     figure_: Figure | SubFigure
@@ -46,9 +47,7 @@ class Display:
         return plt.subplots(layout="constrained")[1] if ax is None else ax
 
     def _finish(self, ax: Axes) -> Self:
-        """Store the axes, and let them leave room for their labels."""
-        from sparsestep.display.room import make_room
-
+        """Store the axes, and let their figure leave room for their labels."""
         make_room(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -58,6 +57,16 @@ class Display:
         if title is not None:
             self.ax_.set_title(plain([title])[0], parse_math=False)
         return self
+
+
+def make_room(ax: Axes) -> None:
+    """Give a figure without a layout one of matplotlib's, if all its axes stand in a grid."""
+    figure = ax.get_figure(root=True)
+    if figure is None or figure.get_layout_engine() is not None:
+        return
+    if all(each.get_subplotspec() is not None for each in [ax, *figure.axes]):
+        # The tight one lets `tight_layout` and `subplots_adjust` follow, but knows no subfigures.
+        figure.set_layout_engine("constrained" if figure.subfigs else "tight")
 
 
 def require_matplotlib(caller: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.axes import places
 from sparsestep.display.base import (
     Array,
     Display,
@@ -22,7 +21,6 @@ from sparsestep.selection.cross_validation import PAIRED_SHARE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axes._secondary_axes import SecondaryAxis
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
 
@@ -43,7 +41,7 @@ class CVDisplay(Display):
     The mean error with a pale band of one standard error to either side, and a dark one of half the
     standard error of its difference to the smallest: the paired rule takes the sparsest model whose
     dark band reaches down to the smallest error. The choices of the rules are marked. The axis of
-    alpha falls from left to right, and alpha = 0 stands apart at its end, as in
+    alpha falls from left to right, and is linear from the least alpha to 0, as in
     :class:`PathDisplay`.
 
     Parameters
@@ -69,10 +67,8 @@ class CVDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
     line_ : Line2D
         The curve.
     band_ : FillBetweenPolyCollection or None
@@ -108,14 +104,6 @@ class CVDisplay(Display):
     minimum and paired: alpha = 1, 5 kept
     one SE (chosen): alpha = 10, 2 kept
     """
-
-    line_: Line2D
-    band_: FillBetweenPolyCollection | None
-    paired_band_: FillBetweenPolyCollection | None
-    bound_: Line2D | None
-    least_: Line2D | None
-    marks_: dict[str, Line2D]
-    top_: SecondaryAxis | None
 
     def __init__(
         self,
@@ -163,10 +151,6 @@ class CVDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
-        Returns
-        -------
-        CVDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -211,11 +195,6 @@ class CVDisplay(Display):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CVDisplay
-            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing
@@ -225,35 +204,28 @@ class CVDisplay(Display):
         blue, orange = drawing.CYCLE[0][0], drawing.CYCLE[1][0]
 
         choices = self._choices()
-        place = places(np.concatenate([alphas, [alpha for _, _, alpha in choices]]))
-        above = alphas > 0
-
-        x, (mean,) = place.broken(
-            alphas[above], error[None, above], error[None, ~above], wide=False
-        )
-        (self.line_,) = ax.plot(x, mean, ".-", color=blue, linewidth=1.4, markersize=4)
+        axis = drawing.log_axis(ax, np.array([*alphas, *(alpha for _, _, alpha in choices)]))
+        (self.line_,) = ax.plot(alphas, error, ".-", color=blue, linewidth=1.4, markersize=4)
 
         def band(se: Array | None, share: float, alpha: float) -> FillBetweenPolyCollection | None:
             """The area of the error plus and minus a share of its standard error."""
             if se is None:
                 return None
-            rows = np.vstack([error - share * se[order], error + share * se[order]])
-            x, (low, high) = place.broken(alphas[above], rows[:, above], rows[:, ~above], wide=True)
-            return ax.fill_between(x, low, high, color=blue, alpha=alpha, linewidth=0, zorder=1)
+            low, high = error - share * se[order], error + share * se[order]
+            look: dict[str, Any] = {"color": blue, "alpha": alpha, "linewidth": 0, "zorder": 1}
+            return ax.fill_between(alphas, low, high, **look)
 
         self.band_ = band(self.se, 1.0, 0.18)
         self.paired_band_ = band(self.paired_se, PAIRED_SHARE, 0.35)
-        drawing.log_axis(ax, place)
 
         self.marks_ = {}
         for key, label, alpha in choices:
             at = nearest(alphas, alpha)
             kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
             _, style, marker = _LOOKS[key]
-            (at_alpha,) = place.at(np.array([alpha]))
-            ax.axvline(at_alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
+            ax.axvline(alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
             (self.marks_[key],) = ax.plot(
-                [at_alpha],
+                [alpha],
                 [error[at]],
                 color=drawing.GREY,
                 linestyle=style,
@@ -272,7 +244,7 @@ class CVDisplay(Display):
             if alpha is None or se is None or self.alpha_min in (None, alpha):
                 return None
             at = nearest(alphas, self.alpha_min)
-            ends, height = place.at(np.array([alpha, self.alpha_min])), error[at] + se[order][at]
+            ends, height = [alpha, self.alpha_min], error[at] + se[order][at]
             (line,) = ax.plot(ends, [height] * 2, color=drawing.GREY, linewidth=0.8, zorder=1.5)
             return line
 
@@ -284,7 +256,7 @@ class CVDisplay(Display):
 
         self.top_ = None
         if self.n_nonzero is not None:
-            self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order], place)
+            self.top_ = drawing.count_axis(ax, axis, alphas, self.n_nonzero[order])
         ax.set_xlabel("alpha")
         ax.set_ylabel(self.name)
         return self._finish(ax)

@@ -11,25 +11,18 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axes._secondary_axes import SecondaryAxis
+from matplotlib.axis import Axis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.path import Path
+from matplotlib.scale import LogScale, ScaleBase, SymmetricalLogScale
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
-from sparsestep.display.axes import (
-    Places,
-    at_digits,
-    log_ticks,
-    plain,
-    scientific,
-    spaced,
-    spread,
-)
+from sparsestep.display.axes import log_ticks, plain, scientific, spaced, spread
 
 __all__ = [
     "CYCLE",
@@ -58,13 +51,8 @@ Array = NDArray[np.float64]
 _LEADER = 16.0  # points from the edge to a label
 # Between the labels of two ticks, in widths of the letter M.
 _APART = 1.2
-# Of more decades, ticks at every digit are a grey bar.
-_MOST_DECADES = 8.0
-# The mark of a broken axis.
-_STROKES = Path(
-    [(-0.7, -1.0), (0.0, 1.0), (0.0, -1.0), (0.7, 1.0)],
-    [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO],
-)
+# The part of alphas below the least above zero, as a fraction of the others' length.
+_TO_ZERO = 0.12
 
 
 def cycled(count: int) -> list[tuple[str, Any]]:
@@ -132,41 +120,39 @@ def _lines(note: str, longest: int) -> list[str]:
     return wrap(note, min(len(note) // count + 6, longest))
 
 
-def log_axis(ax: Axes, place: Places) -> None:
-    """Logarithmic x axis with ticks that can be read, broken before the place of zero."""
-    ax.set_xscale("log")
-    ax.set_xlim(place.left, place.right)
-    ax.xaxis.set_major_locator(_LogTicks(place, labelled=True))
-    ax.xaxis.set_major_formatter(_LogLabels(place.zero))
-    ax.xaxis.set_minor_locator(_LogTicks(place, labelled=False))
+def log_axis(ax: Axes, values: Sequence[float] | Array) -> ScaleBase:
+    """Logarithmic x axis that falls over these values, linear from the least of them to a zero."""
+    values = np.asarray(values)
+    above = values[values > 0] if values.any() else np.ones(1)
+    left, least = float(above.max()), float(above.min())
+    if left == least:
+        left *= np.sqrt(10.0)
+    scale: ScaleBase
+    if np.all(values):
+        right = least if len(np.unique(above)) > 1 else least / np.sqrt(10.0)
+        scale = LogScale(ax.xaxis)
+    else:
+        # A little beyond zero: a line there is not on the frame.
+        right, length = -0.3 * least, _TO_ZERO * np.log10(left / least)
+        scale = SymmetricalLogScale(ax.xaxis, linthresh=least, linscale=length, subs=range(2, 10))
+    ax.set_xscale(scale)
+    ax.set_xlim(left, right)
+    ax.xaxis.set_major_locator(_LogTicks(0.0 if right > 0 else least))
+    ax.xaxis.set_major_formatter(_LogLabels())
     ax.xaxis.set_minor_formatter(NullFormatter())
-    if place.break_at is not None:
-        _break_mark(ax, place.break_at)
+    return scale
 
 
-def _break_mark(ax: Axes, at: float) -> None:
-    """Two strokes through the lower edge, and nothing of the edge between them."""
-    for marker, colour, size in [("s", ax.get_facecolor(), 4.0), (_STROKES, "black", 9.0)]:
-        ax.plot(
-            [at],
-            [0.0],
-            transform=ax.get_xaxis_transform(),
-            marker=marker,
-            markersize=size,
-            markeredgecolor=colour,
-            markerfacecolor=colour,
-            markeredgewidth=1.0,
-            linestyle="none",
-            clip_on=False,
-            zorder=5,
-        )
-
-
-def count_axis(ax: Axes, alphas: Array, counts: NDArray[np.intp], place: Places) -> SecondaryAxis:
+def count_axis(
+    ax: Axes, scale: ScaleBase, alphas: Array, counts: NDArray[np.intp]
+) -> SecondaryAxis:
     """Axis on top that shows at a few of the descending `alphas` how many variables are kept."""
-    at, shown = place.at(alphas), spaced(place.fractions(alphas))
+    place = scale.get_transform().transform
+    left, right = place(np.array(ax.get_xlim()))
+    shown = spaced((place(alphas) - left) / (right - left))
     top = ax.secondary_xaxis("top")
-    top.set_xticks(at[shown], [str(count) for count in counts[shown]])
+    top.set_xscale(scale)
+    top.set_xticks(alphas[shown], [str(count) for count in counts[shown]])
     top.xaxis.set_minor_locator(NullLocator())
     top.set_xlabel("variables kept")
     _offset_beside(ax)
@@ -191,79 +177,64 @@ def _offset_beside(ax: Axes) -> None:
 
 
 class _LogTicks(Locator):
-    """Ticks of the current view, with one for zero where the axis has a strip for it.
+    """The densest round values whose labels do not overlap, and a zero.
 
-    Labelled: the densest ticks whose labels do not overlap, as those of matplotlib's LogLocator do
-    on one or two decades. Unlabelled: every digit, or every power of ten.
+    The labels of matplotlib's LogLocator do overlap on one or two decades. Below `least` the axis
+    is linear.
     """
 
-    def __init__(self, place: Places, *, labelled: bool) -> None:
-        self._zero, self._labelled = place.zero, labelled
-        # A zoom may show values below the least alpha, unless the strip of zero is there.
-        self._least = 0.0 if place.zero is None else place.least
+    def __init__(self, least: float) -> None:
+        self._least = least
 
     def __call__(self) -> list[float]:
         """The ticks of the current view."""
-        assert self.axis is not None
+        assert isinstance(self.axis, Axis)
         return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """The ticks between two values, zero last."""
+        assert isinstance(self.axis, Axis)
         low, high = sorted((vmin, vmax))
-        ticks: list[float] = []
-        if self._labelled and self._zero is not None and low <= self._zero <= high:
-            ticks = [self._zero]
+        place = self.axis.get_transform().transform
+        # In widths of an M, of which matplotlib counts three for a tick.
+        begin, end = place(np.array([low, high]))
+        ems = 3.0 * self.axis.get_tick_space() / ((end - begin) or 1.0)
+
+        def fit(ticks: Array) -> bool:
+            widths = np.array([_width(text) for text in _texts(ticks)])
+            needed = (widths[1:] + widths[:-1]) / 2 + _APART
+            return bool(np.all(ems * np.diff(place(ticks)) >= needed))
+
+        zero = [0.0] if low <= 0 <= high else []
         low = max(low, self._least)
         if not 0 < low <= high < np.inf:
-            return ticks
-        if self._labelled:
-            length = abs(np.log(vmax) - np.log(vmin)) or 1.0
-            return [*log_ticks(low, high, lambda some: self._fitting(some, length)), *ticks]
-        many = np.log10(high) - np.log10(low) > _MOST_DECADES
-        every = at_digits(low, high, (1,)) if many else at_digits(low, high)
-        return [float(tick) for tick in every if low <= tick <= high]
-
-    def _fitting(self, ticks: Array, length: float) -> Array:
-        """The ticks that leave room for the label of zero; none if labels would overlap."""
-        assert self.axis is not None
-        # Widths of an M in a unit of the logarithm; matplotlib counts three for a tick.
-        ems = 3.0 * self.axis.get_tick_space() / length
-        at = ems * np.log(ticks)
-        widths = np.array([_width(text) for text in _texts(ticks)])
-        if self._zero is not None:
-            beside = at - ems * np.log(self._zero) >= (widths + _width("0") + _APART) / 2
-            ticks, at, widths = ticks[beside], at[beside], widths[beside]
-        needed = (widths[1:] + widths[:-1]) / 2 + _APART
-        return ticks if np.all(np.diff(at) >= needed) else ticks[:0]
+            return zero
+        ticks = log_ticks(low, high, fit)
+        return [*(t for t in ticks if not zero or fit(np.array([0.0, t]))), *zero]
 
 
 class _LogLabels(Formatter):
     """Decimals where all ticks are from 0.001 to 10000, powers of ten otherwise; and 0."""
 
-    def __init__(self, zero: float | None) -> None:
-        self._zero = zero
-
     def format_ticks(self, values: Any) -> list[str]:
         """The labels of all ticks, in one notation."""
-        others = [value for value in values if value != self._zero]
-        written = dict(zip(others, _texts(others), strict=True))
-        return [written.get(value, "0") for value in values]
+        return _texts(values)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """The label of one value, which an interactive window shows beside the pointer."""
-        return "0" if x == self._zero else f"{x:.3g}"
+        return f"{x:.3g}"
 
 
 def _texts(values: Sequence[float] | Array) -> list[str]:
     """Numbers as labels, all in the same notation."""
-    if all(1e-3 <= value < 1e4 for value in values):
+    if all(value == 0 or 1e-3 <= value < 1e4 for value in values):
         return [f"{value:.6g}" for value in values]
     parts = [scientific(value) for value in values]
-    factors = [rf"{digits}\times" if digits else "" for digits, _ in parts]
-    return [
-        rf"$\mathdefault{{{factor}10^{{{exponent}}}}}$"
-        for factor, (_, exponent) in zip(factors, parts, strict=True)
+    powers = [
+        rf"{digits}\times10^{{{power}}}" if digits else f"10^{{{power}}}" for digits, power in parts
     ]
+    texts = [rf"$\mathdefault{{{power}}}$" for power in powers]
+    return ["0" if value == 0 else text for value, text in zip(values, texts, strict=True)]
 
 
 def _width(text: str) -> float:
@@ -278,6 +249,8 @@ def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annot
     """Labels beside the right edge, the most important first: a height, a name and a colour."""
     drawn = []
     names = plain(name for _, name, _ in labels)
+    leader: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.6, "relpos": (0.0, 0.5)}
+    leader |= {"shrinkA": 0.0, "shrinkB": 0.0}
     for (value, _, colour), name in zip(labels, names, strict=True):
         label = ax.annotate(
             name,
@@ -287,16 +260,8 @@ def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annot
             textcoords="offset points",
             color=colour,
             fontsize="small",
-            horizontalalignment="left",
             verticalalignment="center",
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.6,
-                "shrinkA": 0.0,
-                "shrinkB": 0.0,
-                "relpos": (0.0, 0.5),
-            },
+            arrowprops=leader | {"color": colour},
             annotation_clip=False,
         )
         # A name is data: its dollars and underscores are no formula.

@@ -21,8 +21,6 @@ from sparsestep.selection.averaging import LEAST_INCLUSION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.container import BarContainer
-    from matplotlib.lines import Line2D
 
 __all__ = ["InclusionDisplay"]
 
@@ -47,10 +45,8 @@ class InclusionDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
     bars_ : BarContainer
         The bars, the largest first.
     half_ : Line2D
@@ -63,9 +59,6 @@ class InclusionDisplay(Display):
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['bmi', 'bp', 'age']
     """
-
-    bars_: BarContainer
-    half_: Line2D
 
     def __init__(self, inclusion: ArrayLike, *, feature_names: Sequence[str] | None = None) -> None:
         self.inclusion = numbers_from("inclusion", inclusion)
@@ -94,10 +87,6 @@ class InclusionDisplay(Display):
         ax, most : optional
             As in :meth:`plot`.
 
-        Returns
-        -------
-        InclusionDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -124,11 +113,6 @@ class InclusionDisplay(Display):
             Where to draw; a new figure by default, as high as the bars need.
         most : int, default=30
             The largest number of bars; given axes have no more than there is room for names.
-
-        Returns
-        -------
-        InclusionDisplay
-            This object.
         """
         if most < 1:
             raise ValueError(f"most must be at least 1; got {most}.")

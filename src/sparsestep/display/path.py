@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.display.axes import places, step_corners, without_zeros
+from sparsestep.display.axes import step_corners, without_zeros
 from sparsestep.display.base import (
     Array,
     Display,
@@ -24,10 +24,7 @@ from sparsestep.display.base import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axes._secondary_axes import SecondaryAxis
-    from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
-    from matplotlib.text import Annotation
 
 __all__ = ["PathDisplay"]
 
@@ -37,7 +34,7 @@ class PathDisplay(Display):
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
     lasso paths: the sparse models are at the left, and variables enter on the way to the right,
-    where their names stand. alpha = 0 stands apart at the right end, behind a break of the axis.
+    where their names stand. From the least alpha to 0, at the right end, the axis is linear.
 
     With `by_size` the axis is the number of variables kept, and their alphas stand on top: for
     models of chosen sizes, between whose alphas there are other models.
@@ -74,10 +71,8 @@ class PathDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it is drawn.
     lines_ : dict of int to Line2D
         The lines in colour, by the number of the variable, most important first.
     muted_ : LineCollection or None
@@ -112,13 +107,6 @@ class PathDisplay(Display):
     >>> sorted(display.lines_)
     [0, 1]
     """
-
-    lines_: dict[int, Line2D]
-    muted_: LineCollection | None
-    labels_: list[Annotation]
-    alpha_line_: Line2D | None
-    truth_: list[Line2D]
-    top_: SecondaryAxis
 
     def __init__(
         self,
@@ -160,21 +148,11 @@ class PathDisplay(Display):
         ----------
         path : Path
             What :func:`sparsestep_path` returns, or an estimator's ``path_``.
-        alpha : float, optional
-            The chosen alpha.
-        chosen : str, default="chosen alpha"
-            What `alpha` is called.
-        truth : array_like of shape (n_features,), optional
-            True coefficients, if they are known.
-        scale : array_like of shape (n_features,), optional
-            Standard deviations of the variables, to draw the effect of one of each.
+        alpha, chosen, truth, scale : optional
+            As in the constructor.
         ax, max_labels : optional
             As in :meth:`plot`.
 
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -229,10 +207,6 @@ class PathDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -276,17 +250,13 @@ class PathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes: a layout
-            engine makes room for them, and without one the axes become smaller.
+            Where to draw; a new figure by default. Names stand to the right of the axes. A figure
+            without a layout engine gets one of matplotlib's, to make room for them, if all its
+            axes stand in a grid of subplots.
         max_labels : int, default=12
             The largest number of variables that are named.
         steps : bool, optional
             In place of the display's own.
-
-        Returns
-        -------
-        PathDisplay
-            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing
@@ -305,14 +275,14 @@ class PathDisplay(Display):
         if self.by_size:
             x, heights = _size_vertices(kept, coefs)
         else:
-            place = places(alphas if self.alpha is None else np.append(alphas, self.alpha))
+            axis = drawing.log_axis(ax, alphas if self.alpha is None else [*alphas, self.alpha])
+            x, heights = alphas, coefs
             steps = self.steps if steps is None else steps
-            steps = _piecewise_constant(coefs[:, above]) if steps is None else steps
-            x, heights = alphas[above], coefs[:, above]
-            if steps:
-                x, heights = step_corners(x, np.sqrt(x[:-1] * x[1:]), heights)
-            at_zero = np.where(coefs[:, ~above] != 0, coefs[:, ~above], np.nan)
-            x, heights = place.broken(x, without_zeros(heights), at_zero, wide=True)
+            if _piecewise_constant(coefs[:, above]) if steps is None else steps:
+                between = np.where(x[1:] > 0, np.sqrt(x[:-1] * x[1:]), x[:-1] / 2)
+                x, heights = step_corners(x, between, heights)
+                x[-1] = x[-1] or ax.get_xlim()[1]
+            heights = without_zeros(heights)
 
         pale = np.setdiff1d(np.arange(len(coefs)), main)
         width = 1.0 if others else 0.5
@@ -328,7 +298,7 @@ class PathDisplay(Display):
         if self.alpha is not None and chosen is not None:
             count = f"{kept[chosen]} of {len(coefs)} kept"
             notes.append(f"grey line: {self.chosen}, {self.alpha:.3g}, {count}")
-            at = kept[chosen] if self.by_size else place.at(np.array([self.alpha]))[0]
+            at = kept[chosen] if self.by_size else self.alpha
             self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
         if self.truth_:
             notes.append("dotted: true coefficients")
@@ -336,8 +306,7 @@ class PathDisplay(Display):
         if self.by_size:
             self.top_ = drawing.size_axes(ax, kept, alphas)
         else:
-            drawing.log_axis(ax, place)
-            self.top_ = drawing.count_axis(ax, alphas, kept, place)
+            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
         drawing.xlabel(ax, "variables kept" if self.by_size else "alpha", notes)
         ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
         colours = [line.get_color() for line in self.lines_.values()]

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import Array, Display, finite, numbers_from, require_matplotlib
+from sparsestep.display.base import (
+    Array,
+    Display,
+    finite,
+    make_room,
+    numbers_from,
+    require_matplotlib,
+)
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
@@ -61,10 +68,6 @@ class PenaltyDisplay(Display):
     2
     """
 
-    axes_: list[Axes]
-    lines_: list[Line2D]
-    images_: list[AxesImage]
-
     def __init__(
         self,
         kind: str = "penalties",
@@ -93,17 +96,13 @@ class PenaltyDisplay(Display):
         ax : matplotlib Axes or sequence of them, optional
             Where to draw; a new figure by default. Panels need as many axes, or one that gives
             its place to them.
-
-        Returns
-        -------
-        PenaltyDisplay
-            This object.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         self.axes_ = self._panels(ax)
         self.ax_ = self.axes_[0] if ax is None or isinstance(ax, Sequence | np.ndarray) else ax
         self.figure_ = self.ax_.figure
-        self.lines_, self.images_ = [], []
+        self.lines_: list[Line2D] = []
+        self.images_: list[AxesImage] = []
         if self.kind == "penalties":
             self._plot_penalties()
         elif self.kind == "majorizer":
@@ -164,7 +163,6 @@ class PenaltyDisplay(Display):
     def _curves(self, panel: int, title: str, b: Array, curves: dict[str, Array]) -> None:
         """One panel of penalties as functions of a coefficient."""
         from sparsestep.display import drawing
-        from sparsestep.display.room import make_room
 
         ax = self.axes_[panel]
         labels = []

@@ -16,6 +16,7 @@ from msgspec import Struct
 from sparsestep.model.document import Document, check, parsed
 from sparsestep.model.file import document_of
 from sparsestep.report.contents import page_of
+from sparsestep.report.numbers import count, number, percent
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
@@ -35,12 +36,8 @@ def render_report(
 
     Parameters
     ----------
-    model : SparseStep, SparseStepCV, SparseStepIC or Document
-        Fitted; or what `read_document` reads from a model file.
-    target : str or sequence of str, optional
-        Name of the target, or one for each; otherwise as in `save_model`. A document has its own.
-    source : str, optional
-        Where the data came from, for a reader. A document has its own.
+    model, target, source
+        As in :func:`write_report`.
 
     Returns
     -------
@@ -150,13 +147,22 @@ def _readable(value: Any) -> Any:
 
 @cache
 def environment(*folders: FilePath) -> Environment:
-    """The templates of some folders and of the report; strings are escaped unless Markup."""
+    """The templates of some folders and of the report; HTML escapes strings unless Markup."""
     made = Environment(
         loader=FileSystemLoader([*folders, _FOLDER]),
-        autoescape=lambda name: name is None or not name.endswith(".css"),
+        autoescape=lambda name: name is None or name.endswith(".html.j2"),
+        trim_blocks=True,
+        lstrip_blocks=True,
         undefined=StrictUndefined,
     )
     made.globals["colours"] = COLOURS
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    made.filters |= {
+        "number": number,
+        "percent": percent,
+        "count": count,
+        "thousands": "{:,}".format,
+    }
     return made
 
 

@@ -1,12 +1,10 @@
 """The part of the report that moves: the path, the curve of the choice, and the slider's data."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from sparsestep.model.document import Target
@@ -14,6 +12,7 @@ from sparsestep.report.numbers import decimals, number
 from sparsestep.report.pictures import (
     Axis,
     Picture,
+    ValueAxis,
     alpha_axis,
     curve_picture,
     path_picture,
@@ -49,11 +48,6 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
         curve = curve_picture(axis, values, spreads, _paired_reach(target))
     stops = _stops(target, models, axis, curve)
     by_kind = {stop["kind"]: stop for stop in stops}
-    rows = [
-        _row(picture, names[j], j, models.coefs[j, chosen], effects[j, chosen])
-        for j in order
-        if effects[j, chosen] != 0
-    ]
     which, distinct = _distinct(models.coefs[order])
     data = {
         "names": [names[j] for j in order],
@@ -74,27 +68,30 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
         "high": picture["scale"].high,
         "height": picture["height"],
     }
+    rows = [
+        _row(
+            picture["scale"],
+            data["names"][rank],
+            data["styles"][rank],
+            coef,
+            coef * scale[order[rank]],
+        )
+        for rank, coef in zip(*distinct[which[chosen]], strict=True)
+    ]
     return {
         "picture": picture,
-        "description": _described(models, stops[0]["label"], [row["name"] for row in rows]),
+        "n_nonzero": models.n_nonzero,
         "curve": curve,
-        "curve_title": _title(name, curve),
-        "curve_description": " ".join(
-            f"{stop['label'].capitalize()}: alpha {stop['alpha']}." for stop in stops
-        ),
         "stops": stops,
         # The smallest error, to which the band of the paired choice reaches down.
         "least": (by_kind["paired"], by_kind["min"]) if "paired" in by_kind else None,
         # Evenly spaced alphas let the slider stand above their axis.
         "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
-        "last": len(models.alphas) - 1,
-        "chosen": chosen,
-        "readout": _readout(models, r2, name, values, spreads),
         "rows": rows,
         "decimals": max((decimals(row["coef"]) for row in rows), default=0),
         "zero": picture["scale"].share(0.0),
         "n_ever": len(order),
-        "data": _as_script_data(data),
+        "data": data,
     }
 
 
@@ -137,22 +134,9 @@ class _Models:
         )
 
 
-def _as_script_data(data: Any) -> Markup:
-    """JSON without <, > and &, which a parser of HTML would read as markup."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return Markup(text)
-
-
-def _six(value: float) -> float:
-    """Six digits, more than the page shows. The script has the same ones, so both round alike."""
-    return float(f"{value:.6g}")
-
-
 def _rounded(values: Array) -> list[float | None]:
-    """Numbers for the script; null is JSON's NaN."""
-    return [_six(value) if np.isfinite(value) else None for value in values]
+    """Numbers for the script and the page: six digits, more than both show; null is JSON's NaN."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
 
 
 def _order(effects: Array, chosen: int) -> list[int]:
@@ -195,24 +179,6 @@ def _paired_reach(target: Target) -> Array | None:
     return PAIRED_SHARE * np.array(target.cv.paired_se, dtype=np.float64)
 
 
-def _title(name: str, curve: Picture | None) -> str:
-    """The heading of the curve."""
-    title = "Cross-validation error, mean squared" if name == _CV else f"{name} of each model"
-    return f"{title} (logarithmic)" if curve is not None and curve["logarithmic"] else title
-
-
-def _described(models: _Models, chosen: str, kept: Sequence[str]) -> str:
-    """The picture of the path in words."""
-    most, least = number(float(models.alphas[0])), number(float(models.alphas[-1]))
-    names = ", ".join(kept[:20]) + (f" and {len(kept) - 20} more" if len(kept) > 20 else "")
-    return (
-        f"{len(models.alphas)} values of alpha from {most} to {least}. "
-        f"Between {models.n_nonzero.min()} and {models.n_nonzero.max()} variables are kept. "
-        f"The {chosen}, at alpha {number(float(models.alphas[models.chosen]))}, keeps "
-        f"{len(kept)}{': ' if kept else ''}{names}."
-    )
-
-
 def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -> list[Picture]:
     """Alphas with a name, to which buttons lead: the chosen one, and those of the rules."""
     called = "chosen model" if target.inclusion is None else "model of most weight"
@@ -241,35 +207,13 @@ def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -
     ]
 
 
-def _readout(
-    models: _Models, r2: Array, name: str, values: Array | None, spreads: Array | None
-) -> list[tuple[str, str, str]]:
-    """The numbers of the chosen alpha: a key for the script, a label and a text.
-
-    The script writes the same texts for other alphas.
-    """
-    i = models.chosen
-    lines = [
-        ("alpha", "alpha", number(float(models.alphas[i]))),
-        ("count", "variables", str(models.n_nonzero[i])),
-        ("r2", "R²", number(_six(r2[i]), 3)),
-    ]
-    if values is not None:
-        text = number(_six(values[i]))
-        if spreads is not None and np.isfinite(spreads[i]):
-            text += f" ± {number(_six(spreads[i]), 3)}"
-        lines.append(("value", name, text))
-    return lines
-
-
-def _row(picture: Picture, name: str, j: int, coef: float, effect: float) -> Picture:
+def _row(axis: ValueAxis, name: str, style: str, coef: float, effect: float) -> Picture:
     """One row of the table beside the slider, with the ends of its bar."""
-    scale = picture["scale"]
-    low, high = sorted(float(np.clip(v, scale.low, scale.high)) for v in (0.0, effect))
+    low, high = sorted(float(np.clip(v, axis.low, axis.high)) for v in (0.0, effect))
     return {
         "name": name,
-        "style": picture["styles"].get(j, "other"),
-        "coef": number(_six(coef)),
-        "start": scale.share(low),
-        "length": scale.width(high - low),
+        "style": style,
+        "coef": number(coef),
+        "start": axis.share(low),
+        "length": axis.width(high - low),
     }

@@ -1,7 +1,7 @@
 """Numbers as text: one rule for the page and, in `script.js`, for its slider."""
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 from sparsestep.display.axes import scientific
 
@@ -23,18 +23,21 @@ def number(value: float | None, digits: int = 4) -> str:
         return MISSING
     if value == 0:
         return "0"
-    exact = Decimal(value)
-    exponent = _rounded_exponent(exact, digits)
+    exact = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal_from_float(value)
+    exponent = exact.adjusted()
     if -4 <= exponent < 7:
         return fixed(value, max(digits - 1 - exponent, 0))
-    mantissa = exact.scaleb(-exponent)
     power = str(exponent).translate(_SUPERSCRIPTS)
-    return f"{_signed(_quantized(mantissa, digits - 1))} {TIMES} 10{power}"
+    return f"{fixed(exact.scaleb(-exponent), digits - 1)} {TIMES} 10{power}"
 
 
-def fixed(value: float, decimals: int) -> str:
-    """A number of some decimals, with commas between thousands and a true minus."""
-    return _signed(_quantized(Decimal(value), decimals))
+def fixed(value: float | Decimal, decimals: int) -> str:
+    """A number of some decimals, with commas between thousands and a true minus.
+
+    A value that is rounded to zero has no sign.
+    """
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP)
+    return f"{MINUS if rounded < 0 else ''}{abs(rounded):,}"
 
 
 def sized_by(error: float, *values: float) -> list[str]:
@@ -73,20 +76,3 @@ def short(value: float) -> str:
         times = TIMES if digits.strip("-") else ""
         text = f"{digits}{times}10{str(exponent).translate(_SUPERSCRIPTS)}"
     return text.replace("-", MINUS)
-
-
-def _rounded_exponent(exact: Decimal, digits: int) -> int:
-    """The power of ten of the leading digit after rounding: 9.9999 is of the order of 10."""
-    exponent = exact.adjusted()
-    mantissa = _quantized(exact.scaleb(-exponent), digits - 1)
-    return exponent + (abs(mantissa) >= 10)
-
-
-def _quantized(exact: Decimal, decimals: int) -> Decimal:
-    return exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP)
-
-
-def _signed(value: Decimal) -> str:
-    """Grouped digits; a value that was rounded to zero has no sign."""
-    text = f"{abs(value):,}"
-    return f"{MINUS}{text}" if value < 0 else text

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sparsestep.display.axes import (
     log_ticks,
-    places,
     plain,
     round_ticks,
     spaced,
@@ -91,17 +90,23 @@ class Axis:
 
 def alpha_axis(alphas: Array) -> Axis:
     """The logarithm of alpha, from the largest at the left; zero is one step beyond the least."""
-    step = 1.0 / max(int(np.count_nonzero(alphas)) - 1, 1)
-    place = places(alphas, gap=step, strip=0.0)
-    low = place.least if place.zero is not None else place.right
-    ticks = [] if np.isinf(low) else _few_log_ticks(low, place.left, _MOST_ALPHAS)[::-1]
-    ticks += [] if place.zero is None else [0.0]
-    at = place.fractions(np.array(ticks))
-    marks = [
-        Mark(f"{_trimmed(100 * share, 2)}%", short(value))
-        for share, value in zip(at, ticks, strict=True)
-    ]
-    return Axis("alpha", place.fractions(alphas), marks)
+    if not alphas.any():
+        return Axis("alpha", np.full(len(alphas), 0.5), [Mark("50%", "0")])
+    above = alphas[alphas > 0]
+    high, low = float(above.max()), float(above.min())
+    if high == low:
+        high, low = high * np.sqrt(10.0), low / np.sqrt(10.0)
+    zero = low * (low / high) ** (1.0 / max(len(above) - 1, 1))
+    end = low if alphas.all() else zero
+
+    def fractions(values: Array) -> Array:
+        logs = np.log(np.where(values, values, zero))
+        return np.asarray((np.log(high) - logs) / (np.log(high) - np.log(end)))
+
+    ticks = _few_log_ticks(low, high, _MOST_ALPHAS)[::-1] + ([0.0] if end < low else [])
+    shares = fractions(np.array(ticks))
+    marks = [Mark(f"{_trimmed(100 * x, 2)}%", short(v)) for x, v in zip(shares, ticks, strict=True)]
+    return Axis("alpha", fractions(alphas), marks)
 
 
 def size_axis(sizes: NDArray[np.intp]) -> Axis:
@@ -116,11 +121,10 @@ def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
     """Round values on a logarithmic axis: not more than `most`, and apart in narrow windows too."""
     apart = _APART * (np.log(high) - np.log(low))
 
-    def fitting(ticks: Array) -> Array:
-        few = len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart)
-        return ticks if few else ticks[:0]
+    def few(ticks: Array) -> bool:
+        return bool(len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart))
 
-    return log_ticks(low, high, fitting)
+    return log_ticks(low, high, few)
 
 
 class ValueAxis:
@@ -164,26 +168,15 @@ class ValueAxis:
 
 def svg_path(x: Array, y: Array) -> str:
     """An SVG path from point to point, with gaps where y is NaN."""
-    parts: list[str] = []
-    last: tuple[str, str] | None = None
-    for u, v in zip(x, y, strict=True):
-        if np.isnan(v):
-            last = None
-            continue
-        here = (_trimmed(u), _trimmed(v))
-        if last is None:
-            parts.append(f"M{here[0]} {here[1]}")
-        elif here[1] == last[1] and here[0] != last[0]:
-            # One horizontal stroke instead of several that continue each other.
-            if parts[-1].startswith("H"):
-                parts.pop()
-            parts.append(f"H{here[0]}")
-        elif here[0] == last[0] and here[1] != last[1]:
-            parts.append(f"V{here[1]}")
-        elif here != last:
-            parts.append(f"L{here[0]} {here[1]}")
-        last = here
-    return "".join(parts)
+    points = [
+        None if np.isnan(v) else (_trimmed(u), _trimmed(v)) for u, v in zip(x, y, strict=True)
+    ]
+    path = ""
+    for before, here, after in zip([None, *points], points, [*points[1:], None], strict=False):
+        # Of the points on a horizontal stroke, its ends are enough.
+        if here and not (before and after and before[1] == here[1] == after[1]):
+            path += f"{' ' if before else 'M'}{' '.join(here)}"
+    return path
 
 
 # -- pictures --------------------------------------------------------------------------------

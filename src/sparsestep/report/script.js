@@ -26,45 +26,20 @@
     return (value < 0 ? MINUS : "") + mantissa + " " + TIMES + " 10" + (exponent < 0 ? "\u207b" : "") + raised;
   }
 
-  function make(name, attributes, ...children) {
-    const node = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
-
-  function draw(name, attributes) {
-    const node = document.createElementNS(SVG, name);
+  function set(node, attributes) {
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
     return node;
   }
 
-  function picture(name, ...children) {
-    const svg = draw("svg", { class: name, "aria-hidden": "true" });
-    svg.append(...children);
-    return svg;
-  }
-
-  function decimals(text) {
-    return text.includes(TIMES) || !text.includes(".") ? 0 : text.split(".")[1].length;
-  }
-
-  function cell(text, places) {
-    const node = make("td", { class: "num f" + places });
-    if (text.includes(TIMES)) {
-      node.append(text);
-    } else {
-      const [whole, rest] = text.split(".");
-      node.append(whole, make("i", { class: "frac" }, rest === undefined ? "" : "." + rest));
-    }
-    return node;
-  }
+  const draw = (name, attributes) => set(document.createElementNS(SVG, name), attributes);
+  const decimals = (text) => text.includes(TIMES) || !text.includes(".") ? 0 : text.split(".")[1].length;
 
   function explore(section) {
     const key = section.dataset.explorer;
     const data = JSON.parse(document.getElementById("data-" + key).textContent);
     const slider = document.getElementById("slider-" + key);
     const body = section.querySelector(".side tbody");
+    const blank = section.querySelector("template").content.firstElementChild;
     const rest = section.querySelector("[data-rest]");
     const next = section.querySelector("[data-next]");
     const live = section.querySelector("[data-live]");
@@ -88,20 +63,21 @@
     }
 
     function row(rank, coef, places) {
-      const style = data.styles[rank];
-      const effect = coef === undefined ? 0 : clipped(coef * data.scale[rank]);
+      const node = blank.cloneNode(true), part = (selector) => node.querySelector(selector);
+      const style = data.styles[rank], name = data.names[rank], gone = coef === undefined;
+      const effect = gone ? 0 : clipped(coef * data.scale[rank]);
       const ends = [share(Math.min(effect, 0)), share(Math.max(effect, 0))];
-      const swatch = picture("swatch", draw("line", { class: style, x1: 0, x2: 18, y1: 5, y2: 5 }));
-      const bar = picture("bar",
-        draw("rect", { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%", height: 12 }),
-        draw("line", { x1: share(0) + "%", x2: share(0) + "%", y1: -3, y2: 15 }));
-      const name = make("span", { class: data.names[rank].length <= 16 ? "name brief" : "name long" }, data.names[rank]);
-      const what = coef === undefined ? "left" : chosen.has(rank) ? "" : "entered";
-      return make("tr", coef === undefined ? { class: "gone" } : {},
-        make("th", { scope: "row" }, make("span", { class: "named" }, swatch, name)),
-        cell(coef === undefined ? MISSING : number(coef, 4), places),
-        make("td", { class: "bar-cell" }, bar),
-        make("td", { class: "what" }, what));
+      const text = gone ? MISSING : number(coef, 4);
+      const point = text.includes(TIMES) || !text.includes(".") ? text.length : text.indexOf(".");
+      node.classList.toggle("gone", gone);
+      set(part(".swatch line"), { class: style });
+      set(part(".bar rect"), { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%" });
+      set(part(".name"), { class: name.length <= 16 ? "name brief" : "name long" }).textContent = name;
+      set(part(".num"), { class: "num f" + places }).prepend(text.slice(0, point));
+      if (text.includes(TIMES)) part(".frac").remove();
+      else part(".frac").textContent = text.slice(point);
+      part(".what").textContent = gone ? "left" : chosen.has(rank) ? "" : "entered";
+      return node;
     }
 
     function table(model) {
@@ -153,14 +129,8 @@
       const texts = { alpha: number(data.alphas[i], 4), count: String(model.size), r2: number(data.r2[i], 3), value: value(i) };
       for (const node of section.querySelectorAll("[data-key]")) node.textContent = texts[node.dataset.key];
       slider.setAttribute("aria-valuetext", "alpha " + texts.alpha + ", " + variables(model.size));
-      for (const cursor of cursors) {
-        cursor.setAttribute("x1", x);
-        cursor.setAttribute("x2", x);
-      }
-      if (here) {
-        here.setAttribute("cx", x);
-        here.setAttribute("cy", data.heights[i]);
-      }
+      for (const cursor of cursors) set(cursor, { x1: x, x2: x });
+      if (here) set(here, { cx: x, cy: data.heights[i] });
       const within = [...model].filter(([rank, coef]) => clipped(coef * data.scale[rank]) === coef * data.scale[rank]);
       dots.replaceChildren(...within.slice(0, MOST_ROWS).reverse().map(([rank, coef]) => dot(rank, coef, x)));
       table(model);

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
+from itertools import product
 from typing import Any
 
 import matplotlib
@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
@@ -219,7 +219,7 @@ def _line(ax: Axes, ranking: Ranking) -> None:
     for method, average in ranking.average.items():
         colour = ALL_METHODS[method].colour
         control = method == ranking.control
-        filled = control or ranking.against(method).outcome() != "not separated"
+        filled = control or ranking.control_is(method) != "not separated"
         ax.plot(
             [average],
             [0],
@@ -252,7 +252,8 @@ def _move_apart(ax: Axes, labels: list[Text], points: NDArray[np.float64]) -> No
 
 # -- heat maps ---------------------------------------------------------------------------------
 
-_GAP = 0.25  # between groups of cells, in cells
+
+_GAP = 0.03  # around a cell, as a part of it
 
 
 def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
@@ -264,110 +265,91 @@ def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...]
 
 
 def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
-    """The best methods of each setting: a cell in their colours."""
+    """The best methods of each setting: a cell in their colours, or "=" if all methods tie."""
     ms, sparsities, snrs, correlations = (analysis.levels_of(name) for name in SETTING)
-    columns, snr_centres = _grouped(snrs, sparsities)
-    rows, correlation_centres = _grouped(correlations, ms)
-    width, height = max(columns.values()) + 1, max(rows.values()) + 1
-    # In inches.
-    cell_width, cell_height, left, right, top, bottom = 0.4, 0.26, 0.75, 0.1, 0.35, 0.85
-    figure = blank(left + cell_width * width + right, top + cell_height * height + bottom)
-    ax = _axes(figure, left, bottom, cell_width * width, cell_height * height)
-    _bare(ax, width, height)
-    patches = [
-        patch
-        for (m, zeta, snr, correlation), best in winners_of(ranking, analysis.settings).items()
-        for patch in _cell(ax, columns[snr, zeta], rows[correlation, m], best)
-    ]
-    ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
-    ax.set_xticks([x + 0.5 for x in columns.values()], [f"{zeta:g}" for _, zeta in columns])
-    ax.set_yticks([y + 0.5 for y in rows.values()], [f"{m:g}" for _, m in rows])
-    for snr, x in snr_centres.items():
-        ax.text(x, -0.25, f"SNR {snr:g}", ha="center", va="bottom")
-    turned: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 90, "fontsize": 8.5}
-    for correlation, y in correlation_centres.items():
-        ax.text(-(left - 0.14) / cell_width, y, correlation, **turned)
-    ax.text(-0.15, -0.25, "m", ha="right", va="bottom")
-    ax.set_xlabel("sparsity: percent of the coefficients that are zero", fontsize=8.5, labelpad=2)
-    _key(figure, left, 0.12)
+    winners = winners_of(ranking, analysis.settings)
+    looks = {
+        name: (f"{name} ({method.letter})", method.colour, method.letter)
+        for name, method in METHODS.items()
+    }
+    tie = ("all six tie", PALE, "=")
+    size = 2.15 * len(snrs) + 0.8, (0.26 * len(ms) + 0.1) * len(correlations) + 0.95
+    figure, panels = _maps(size, [len(ms)] * len(correlations), len(snrs), len(sparsities))
+    for (row, column), ax in np.ndenumerate(panels):
+        for (y, m), (x, zeta) in product(enumerate(ms), enumerate(sparsities)):
+            best = winners[m, zeta, snrs[column], correlations[row]]
+            shown = [looks[method] for method in best] if len(best) < len(METHODS) else [tie]
+            width = (1 - 2 * _GAP) / len(shown)
+            for place, (_, colour, letter) in enumerate(shown):
+                left, letters = x + _GAP + place * width, 8 if len(shown) < 4 else 6
+                _cell(ax, left, y, width, colour, letter, letters)
+        ax.set_xticks(np.arange(len(sparsities)) + 0.5, [f"{zeta:g}" for zeta in sparsities])
+        ax.set_yticks(np.arange(len(ms)) + 0.5, [level_name("m", m) for m in ms])
+    for ax, snr in zip(panels[0], snrs, strict=True):
+        ax.set_title(f"SNR {snr:g}", fontsize=9)
+    for ax, correlation in zip(panels[:, 0], correlations, strict=True):
+        ax.set_ylabel(correlation, fontsize=8.5)
+    middle, zeros = (
+        panels[-1, len(snrs) // 2],
+        "sparsity: percent of the coefficients that are zero",
+    )
+    middle.set_xlabel(zeros, fontsize=8.5)
+    figure.legend(
+        handles=[Patch(color=colour, label=name) for name, colour, _ in [*looks.values(), tie]],
+        loc="outside lower center",
+        ncols=len(looks) + 1,
+        fontsize=7.5,
+        labelcolor=GREY,
+        frameon=False,
+        handlelength=1.2,
+        handleheight=1.2,
+        columnspacing=1.2,
+    )
     return figure
-
-
-def _grouped(
-    groups: Sequence[Any], members: Sequence[Any]
-) -> tuple[dict[tuple[Any, Any], float], dict[Any, float]]:
-    """The starts of cells in groups with gaps between them, and the centre of each group."""
-    starts = {group: place * (len(members) + _GAP) for place, group in enumerate(groups)}
-    cells = {(g, member): x + i for g, x in starts.items() for i, member in enumerate(members)}
-    return cells, {group: start + len(members) / 2 for group, start in starts.items()}
-
-
-def _cell(ax: Axes, x: float, y: float, best: list[str]) -> list[Rectangle]:
-    """One setting: a stripe with a letter for each winner, or "=" if all methods tie."""
-    pad = 0.04
-    centred: dict[str, Any] = {"ha": "center", "va": "center"}
-    if len(best) == len(METHODS):
-        ax.text(x + 0.5, y + 0.52, "=", fontsize=8, color=INK, **centred)
-        return [Rectangle((x + pad, y + pad), 1 - 2 * pad, 1 - 2 * pad, color=PALE, lw=0)]
-    stripe = (1 - 2 * pad) / len(best)
-    patches = []
-    for place, method in enumerate(best):
-        start, colour = x + pad + place * stripe, METHODS[method].colour
-        patches.append(Rectangle((start, y + pad), stripe, 1 - 2 * pad, color=colour, lw=0))
-        ink = "white" if method in ("SCAD", "SparseStep") else "black"
-        size = 8 if len(best) < 4 else 6
-        text = (start + stripe / 2, y + 0.52, METHODS[method].letter)
-        ax.text(*text, fontsize=size, color=ink, **centred)
-    return patches
-
-
-def _key(figure: Figure, left: float, bottom: float) -> None:
-    """The key of colours and letters, at a place in inches from the left and from below."""
-    side, width, height = 0.16, figure.get_figwidth(), figure.get_figheight()
-    entries = {f"{name} ({method.letter})": method.colour for name, method in METHODS.items()}
-    for text, colour in {**entries, "all six tie": PALE}.items():
-        corner, sides = (left / width, bottom / height), (side / width, side / height)
-        square = Rectangle(corner, *sides, transform=figure.transFigure, fc=colour, lw=0)
-        figure.add_artist(square)
-        place = (left + side + 0.05) / width, (bottom + side / 2) / height
-        label = figure.text(*place, text, va="center_baseline", fontsize=7.5, color=GREY)
-        left += side + 0.26 + label.get_window_extent().width / figure.dpi
 
 
 def level_map(analysis: Analysis) -> Figure:
     """Average ranks of all methods on all measures, level by level."""
     tables = {r.measure.title: analysis.levels(r) for r in analysis.rankings.values()}
-    index = next(iter(tables.values())).index
-    gaps = np.cumsum([0, *(a[0] != b[0] for a, b in pairwise(index))])
-    tops = np.arange(len(index)) + gaps * _GAP
-    # In inches.
-    cell_width, cell_height, left, gap, top, bottom = 0.31, 0.235, 0.9, 0.12, 0.3, 0.75
-    panel, rows = cell_width * len(METHODS), tops[-1] + 1
-    figure = blank(left + len(tables) * (panel + gap), top + cell_height * rows + bottom)
-    for place, (title, table) in enumerate(tables.items()):
-        ax = _axes(figure, left + place * (panel + gap), bottom, panel, cell_height * rows)
-        averages = table.to_numpy()
-        shades = colormaps["cividis_r"]((averages - 1) / (len(METHODS) - 1))
-        patches = []
-        for (row, x), average in np.ndenumerate(averages):
-            y, shade = float(tops[row]), shades[row, x]
-            patches.append(Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, color=shade, lw=0))
-            ink = "black" if np.dot(shade[:3], (0.3, 0.6, 0.1)) > 0.45 else "white"
-            text = ax.text(x + 0.5, y + 0.53, f"{average:.1f}", ha="center", va="center")
-            text.set(fontsize=7, color=ink)
-        ax.add_collection(PatchCollection(patches, match_original=True), autolim=False)
-        _bare(ax, len(METHODS), rows)
+    counts = [len(analysis.levels_of(factor)) for factor in SETTING]
+    size = 0.33 * len(METHODS) * len(tables) + 1.2, 0.25 * sum(counts) + 1.4
+    figure, panels = _maps(size, counts, len(tables), len(METHODS))
+    for (row, column), ax in np.ndenumerate(panels):
+        title, table = list(tables.items())[column]
+        averages = table.loc[SETTING[row]]
+        for (y, x), average in np.ndenumerate(averages.to_numpy()):
+            shade = colormaps["cividis_r"]((average - 1) / (len(METHODS) - 1))
+            _cell(ax, x + _GAP, y, 1 - 2 * _GAP, shade, f"{average:.1f}", 7)
+        names = [level_name(SETTING[row], level) for level in averages.index]
+        ax.set_yticks(np.arange(len(names)) + 0.5, names)
         ax.set_xticks(np.arange(len(METHODS)) + 0.5, list(METHODS), rotation=90)
-        names = [level_name(factor, level) for factor, level in index] if place == 0 else []
-        ax.set_yticks(tops + 0.5 if place == 0 else [], names)
-        ax.set_title(title, fontsize=9.5, pad=4)
+        if row == 0:
+            ax.set_title(title, fontsize=9.5)
     return figure
 
 
-def _bare(ax: Axes, width: float, height: float) -> None:
-    """Axes in cells from the upper left corner, without lines."""
-    ax.set_xlim(0, width)
-    ax.set_ylim(height, 0)
-    ax.tick_params(length=0, labelsize=8)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+def _maps(
+    size: tuple[float, float], rows: list[int], columns: int, cells: int
+) -> tuple[Figure, NDArray[Any]]:
+    """A figure and its panels of so many rows of cells each, without lines around them."""
+    figure = blank(*size, constrained=True)
+    panels: NDArray[Any] = figure.subplots(
+        len(rows), columns, sharex=True, sharey="row", squeeze=False, height_ratios=rows
+    )
+    for (row, _), ax in np.ndenumerate(panels):
+        ax.set(xlim=(0, cells), ylim=(rows[row], 0), frame_on=False)
+        ax.tick_params(length=0, labelsize=8)
+    return figure, panels
+
+
+def _cell(
+    ax: Axes, left: float, top: float, width: float, colour: Any, text: str, size: float
+) -> None:
+    """A cell, or a stripe of one, with a text in it."""
+    corner, height = (left, top + _GAP), 1 - 2 * _GAP
+    ax.add_patch(Rectangle(corner, width, height, color=colour, lw=0))
+    ink = "black" if np.dot(to_rgb(colour), (0.3, 0.6, 0.1)) > 0.45 else "white"
+    if colour == PALE:
+        ink = INK  # which the page turns with it
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
+    ax.text(left + width / 2, top + 0.53, text, **centred)

@@ -6,6 +6,7 @@ So a run may be killed at any moment and started again, or use another number of
 results are the same but for the times. A method that a finished run lacks is added to it.
 """
 
+import itertools
 import json
 import os
 import platform
@@ -18,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -272,44 +273,34 @@ def fits_done(
         yield lambda setting: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-    total, left = before + len(settings), sum(map(cost, settings))
-    count, done, done_first = before, 0.0, 0.0
-    start = first = last = time.perf_counter()
-    columns = (
-        TextColumn("Fitting"),
-        BarColumn(),
-        TextColumn("{task.fields[text]}"),
-        TimeElapsedColumn(),
-    )
-    terminal = sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), disable=not terminal) as bar:
-        task = bar.add_task("", total=left, text=f"{before} of {total} data sets")
+    console, total, last = Console(stderr=True), before + len(settings), time.perf_counter()
+    columns = ("Fitting", BarColumn(), "{task.description}", TimeRemainingColumn(), "left,")
+    with Progress(
+        *(*columns, TimeElapsedColumn(), "so far"),
+        console=console,
+        disable=not console.is_terminal,
+        get_time=time.perf_counter,
+        # Since the first data set, whose own time includes starting and compiling.
+        speed_estimate_period=float("inf"),
+    ) as bar:
+        bar.add_task(f"{before} of {total} data sets", total=sum(map(cost, settings)))
+        (task,) = bar.tasks
+        count = itertools.count(before + 1)
 
         def tell(setting: Setting) -> None:
-            nonlocal count, done, done_first, first, last
-            now = time.perf_counter()
-            count, done = count + 1, done + cost(setting)
-            text = f"{count} of {total} data sets"
-            if not done_first:
-                # The time of the first data set includes starting and compiling.
-                first, done_first = now, done
-            else:
-                seconds = (now - first) * (left - done) / (done - done_first)
-                text += f", {_minutes(seconds)} left"
-            bar.update(task, completed=done, text=text)
-            if not terminal and (now - last >= SECONDS_BETWEEN_LINES or count == total):
-                last = now
-                print(f"{text} ({_minutes(now - start)} so far)", file=sys.stderr, flush=True)
+            nonlocal last
+            text, now = f"{next(count)} of {total} data sets", time.perf_counter()
+            bar.update(task.id, advance=cost(setting), description=text)
+            due = now - last >= SECONDS_BETWEEN_LINES or task.finished
+            if due and not console.is_terminal:
+                last, seconds = now, task.time_remaining
+                left = "" if seconds is None else f", {timedelta(seconds=round(seconds))} left"
+                so_far = timedelta(seconds=round(task.elapsed or 0.0))
+                print(f"{text}{left} ({so_far} so far)", file=sys.stderr, flush=True)
 
         yield tell
-
-
-def _minutes(seconds: float) -> str:
-    """Seconds as minutes and seconds."""
-    whole = round(seconds)
-    return f"{whole // 60}:{whole % 60:02d}"
 
 
 # -- facts about a run -------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -101,28 +102,17 @@ def ranks_within_settings(ranks: pd.DataFrame, settings: pd.DataFrame) -> pd.Dat
 # -- tests on ranks ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Friedman:
-    """Friedman's test that all methods are equal; f is infinite if all data sets agree."""
-
-    blocks: int
-    methods: int
-    chi2: float
-    chi2_p: float
-    f: float
-    f_p: float
-
-
-def friedman(ranks: pd.DataFrame) -> Friedman:
+def friedman(ranks: pd.DataFrame) -> pd.Series[float]:
     """Test whether all methods have the same rank on average, without a correction for ties.
 
     ``chi2 = 12 N / (k (k + 1)) * sum_j (R_j - (k + 1) / 2)^2`` with k - 1 degrees of freedom, where
     R_j is the average rank of method j over N data sets; and the form of Iman and Davenport,
-    ``F = (N - 1) chi2 / (N (k - 1) - chi2)`` with k - 1 and (k - 1)(N - 1).
+    ``F = (N - 1) chi2 / (N (k - 1) - chi2)`` with k - 1 and (k - 1)(N - 1), infinite if all data
+    sets agree.
 
     >>> test = friedman(pd.DataFrame([[1, 2, 3], [1, 3, 2], [2, 1, 3], [1, 2, 3]]))
-    >>> round(test.chi2, 3), round(test.f, 3), round(test.f_p, 3)
-    (4.5, 3.857, 0.084)
+    >>> test[["chi2", "f", "f_p"]].round(3).to_dict()
+    {'chi2': 4.5, 'f': 3.857, 'f_p': 0.084}
     """
     n, k = ranks.shape
     if n < 2 or k < 2:
@@ -133,62 +123,45 @@ def friedman(ranks: pd.DataFrame) -> Friedman:
     chi2 = 12 * n / (k * (k + 1)) * float(np.sum(np.square(average - (k + 1) / 2)))
     residual = n * (k - 1) - chi2
     f = (n - 1) * chi2 / residual if residual > 1e-9 * n * (k - 1) else np.inf
-    return Friedman(
-        blocks=n,
-        methods=k,
-        chi2=chi2,
-        chi2_p=float(stats.chi2.sf(chi2, k - 1)),
-        f=float(f),
-        f_p=float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))),
+    return pd.Series(
+        {
+            "blocks": n,
+            "methods": k,
+            "chi2": chi2,
+            "chi2_p": stats.chi2.sf(chi2, k - 1),
+            "f": f,
+            "f_p": stats.f.sf(f, k - 1, (k - 1) * (n - 1)),
+        }
     )
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One method against the control.
-
-    `difference` is its average rank minus the control's: positive if the control is better. `p` is
-    two-sided, `adjusted` the p-value after Holm's step-down.
-    """
-
-    method: str
-    difference: float
-    z: float
-    p: float
-    adjusted: float
-
-    def outcome(self, level: float = 0.05) -> str:
-        """What the test says of the control: "better", "worse" or "not separated"."""
-        if self.adjusted >= level:
-            return "not separated"
-        return "better" if self.difference > 0 else "worse"
-
-
-def holm(ranks: pd.DataFrame, control: str) -> tuple[Comparison, ...]:
-    """Compare every other method with the control, by Holm's step-down.
+def holm(ranks: pd.DataFrame, control: str, level: float = 0.05) -> pd.DataFrame:
+    """Compare every other method with the control, by Holm's step-down: a row for each.
 
     ``z = (R_j - R_control) / sqrt(k (k + 1) / (6 N))`` is standard normal if the two are equal.
-    The i-th smallest of the k - 1 p-values is multiplied by k - i, and never falls below the one
-    before.
+    The i-th smallest of the k - 1 two-sided p-values is multiplied by k - i, and never falls below
+    the one before. The difference is positive if the control is better; the control is "better",
+    "worse" or "not separated".
 
     >>> ranks = pd.DataFrame([[1, 2, 3]] * 20, columns=["ours", "theirs", "worst"])
-    >>> [(c.method, round(c.adjusted, 4), c.outcome()) for c in holm(ranks, "ours")]
-    [('theirs', 0.0016, 'better'), ('worst', 0.0, 'better')]
+    >>> holm(ranks, "ours")[["adjusted", "control_is"]].round(4)
+            adjusted control_is
+    theirs    0.0016     better
+    worst     0.0000     better
     """
     if control not in ranks.columns:
         raise ValueError(f"control must be one of {', '.join(ranks.columns)}; got {control!r}.")
     n, k = ranks.shape
-    average = ranks.mean(axis=0)
-    others = [method for method in ranks.columns if method != control]
-    difference = (average[others] - average[control]).to_numpy()
-    z = difference / np.sqrt(k * (k + 1) / (6 * n))
-    p = 2 * stats.norm.sf(np.abs(z))
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(k - 1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(np.arange(k - 1, 0, -1) * p[order]), 1.0)
-    return tuple(
-        Comparison(method, *(float(number) for number in numbers))
-        for method, *numbers in zip(others, difference, z, p, adjusted, strict=True)
+    average = ranks.mean()
+    difference = (average - average[control]).drop(control)
+    z = difference.abs() / np.sqrt(k * (k + 1) / (6 * n))
+    p = pd.Series(2 * stats.norm.sf(z), z.index)
+    ordered = p.sort_values(kind="stable") * np.arange(k - 1, 0, -1)
+    adjusted = ordered.cummax().clip(upper=1.0).reindex(difference.index)
+    side = np.where(difference > 0, "better", "worse")
+    control_is = np.where(adjusted >= level, "not separated", side)
+    return pd.DataFrame(
+        {"difference": difference, "p": p, "adjusted": adjusted, "control_is": control_is}
     )
 
 
@@ -200,21 +173,32 @@ class Ranking:
     """Six methods on one measure: SparseStep, or a variant of it, and the five others.
 
     `ranks` has a row for each data set and a column for each method; `without_ties` are the average
-    ranks if only equal values tie.
+    ranks if only equal values tie; `settings` are those of the data sets.
     """
 
     measure: Measure
     control: str
     ranks: pd.DataFrame
     without_ties: pd.Series[float]
-    friedman: Friedman
-    holm: tuple[Comparison, ...]
-    # The same tests with one block per setting; None and empty without replicates.
-    settings_friedman: Friedman | None
-    settings_holm: tuple[Comparison, ...]
-    # In how many of the replicates, each tested alone, Holm finds the control better than a method,
-    # and worse; empty without replicates.
-    separated_singly: dict[str, tuple[int, int]]
+    settings: pd.DataFrame
+
+    @cached_property
+    def holm(self) -> pd.DataFrame:
+        """The control compared with each other method."""
+        return holm(self.ranks, self.control)
+
+    @cached_property
+    def blocks(self) -> pd.DataFrame | None:
+        """Ranks with one block per setting; None without replicates."""
+        replicated = self.settings["replicate"].nunique() > 1
+        return ranks_within_settings(self.ranks, self.settings) if replicated else None
+
+    @cached_property
+    def separated_singly(self) -> pd.DataFrame:
+        """How many replicates, each tested alone, find the control better and worse, by method."""
+        tests = [holm(r, self.control) for _, r in self.ranks.groupby(self.settings["replicate"])]
+        found = pd.concat([test["control_is"] for test in tests], axis=1)
+        return pd.DataFrame({side: found.eq(side).sum(axis=1) for side in ("better", "worse")})
 
     @property
     def average(self) -> pd.Series[float]:
@@ -241,48 +225,9 @@ class Ranking:
         """The methods by average rank, best first."""
         return list(self.average.sort_values(kind="stable").index)
 
-    def against(self, method: str) -> Comparison:
-        """The control compared with a method."""
-        return next(comparison for comparison in self.holm if comparison.method == method)
-
-
-def _ranking(
-    results: pd.DataFrame, settings: pd.DataFrame, measure: Measure, control: str
-) -> Ranking:
-    """The ranks on one measure with this control in SparseStep's place, and what follows."""
-    methods = [control if method == CONTROL else method for method in METHODS]
-    ranks = ranks_of(results, measure, methods)
-    replicated = settings["replicate"].nunique() > 1
-    blocks = ranks_within_settings(ranks, settings) if replicated else None
-    return Ranking(
-        measure=measure,
-        control=control,
-        ranks=ranks,
-        without_ties=ranks_of(results, measure, methods, tie=0.0).mean(),
-        friedman=friedman(ranks),
-        holm=holm(ranks, control),
-        settings_friedman=None if blocks is None else friedman(blocks),
-        settings_holm=() if blocks is None else holm(blocks, control),
-        separated_singly=(
-            _separated_singly(ranks, settings["replicate"], control) if replicated else {}
-        ),
-    )
-
-
-def _separated_singly(
-    ranks: pd.DataFrame, replicate: pd.Series[int], control: str
-) -> dict[str, tuple[int, int]]:
-    """In how many replicates, each tested alone, the control is better than a method, and worse."""
-    found = [
-        (comparison.method, comparison.outcome())
-        for _, group in ranks.groupby(replicate)
-        for comparison in holm(group, control)
-    ]
-    return {
-        method: (found.count((method, "better")), found.count((method, "worse")))
-        for method in ranks.columns
-        if method != control
-    }
+    def control_is(self, method: str) -> str:
+        """How the control compares with a method: "better", "worse" or "not separated"."""
+        return str(self.holm.loc[method, "control_is"])
 
 
 @dataclass(frozen=True)
@@ -315,6 +260,11 @@ class Analysis:
         rows, m = self.results["n_train"].min(), self.settings["m"].max()
         return bool(rows >= 20_000 and m >= 500)
 
+    @property
+    def as_in_2015(self) -> bool:
+        """Whether SCAD and MC+ were run by the algorithms of the paper's time."""
+        return self.run.get("rivals") == "2015"
+
     def levels_of(self, factor: str) -> list[Any]:
         """The levels of m, sparsity, snr or correlation that the study has, in order."""
         found = set(self.settings[factor])
@@ -329,6 +279,11 @@ class Analysis:
             for name in SETTING
         }
         return pd.concat(tables, names=["factor", "level"])
+
+    def levels_won(self, ranking: Ranking) -> list[str]:
+        """The levels at which the control has the best average rank."""
+        best = self.levels(ranking).idxmin(axis=1)
+        return [level_name(*level) for level in best.index[best == ranking.control]]
 
     def by_method(self) -> pd.DataFrame:
         """How each method's fits went: ends of the grid, convergence, and cost.
@@ -359,14 +314,19 @@ class Analysis:
 
 
 def analyse(results: pd.DataFrame, run: dict[str, Any]) -> Analysis:
-    """Rank the methods and test their ranks."""
+    """Rank the methods, and each variant among the others in SparseStep's place."""
     settings = settings_of(results)
+
+    def ranking(measure: Measure, control: str) -> Ranking:
+        methods = [control if method == CONTROL else method for method in METHODS]
+        ranks, strict = (ranks_of(results, measure, methods, tie) for tie in (TIE, 0.0))
+        return Ranking(measure, control, ranks, strict.mean(), settings)
+
+    found = set(results["method"])
     rankings = {
-        control: {
-            measure.column: _ranking(results, settings, measure, control) for measure in MEASURES
-        }
+        control: {measure.column: ranking(measure, control) for measure in MEASURES}
         for control in ALL_METHODS
-        if control == CONTROL or (control not in METHODS and control in set(results["method"]))
+        if control == CONTROL or (control not in METHODS and control in found)
     }
     return Analysis(results, run, settings, rankings.pop(CONTROL), rankings)
 
