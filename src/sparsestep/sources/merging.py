@@ -12,7 +12,7 @@ from sparsestep.moments.runs import Run, run_id
 from sparsestep.moments.sums import Accumulator, Sums
 from sparsestep.words import missing_by_column, sentence
 
-__all__ = ["FoldSums", "Parts", "RowCounts", "finish", "merge"]
+__all__ = ["Parts", "RowCounts", "added", "finish", "merge"]
 
 # One entry for each fold.
 Parts = Sequence[Sums]
@@ -26,38 +26,25 @@ class RowCounts:
     dropped: int = 0
     missing: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: "RowCounts") -> None:
-        """Add the counts of another part of the pass."""
-        self.rows += other.rows
-        self.dropped += other.dropped
-        self.missing.update(other.missing)
+    def __add__(self, other: "RowCounts") -> "RowCounts":
+        """The counts of two parts of a pass."""
+        missing = self.missing + other.missing
+        return RowCounts(self.rows + other.rows, self.dropped + other.dropped, missing)
 
 
-class FoldSums:
+def added(first: Parts, others: Iterable[Parts]) -> Parts:
     """The sums of each fold, of blocks in the order in which they come."""
-
-    def __init__(self, first: Parts) -> None:
-        self._totals = [Accumulator(part) for part in first]
-
-    def add(self, parts: Parts) -> None:
-        """Add the sums of a block of rows."""
-        for total, part in zip(self._totals, parts, strict=True):
+    totals = [Accumulator(part) for part in first]
+    for parts in others:
+        for total, part in zip(totals, parts, strict=True):
             total.add(part)
-
-    def result(self) -> list[Sums]:
-        """Sums of each fold."""
-        return [total.result() for total in self._totals]
+    return [total.result() for total in totals]
 
 
 def merge(pieces: Iterable[tuple[Parts, RowCounts]]) -> tuple[Parts, RowCounts]:
     """Several pieces of a pass as one."""
-    all_parts, all_counts = zip(*pieces, strict=True)
-    sums, counts = FoldSums(all_parts[0]), RowCounts()
-    for parts in all_parts[1:]:
-        sums.add(parts)
-    for count in all_counts:
-        counts.add(count)
-    return sums.result(), counts
+    (first, *others), counts = zip(*pieces, strict=True)
+    return added(first, others), sum(counts, RowCounts())
 
 
 def finish(
