@@ -8,14 +8,14 @@ three estimators and holds numbers and texts.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 from numpy.typing import NDArray
 
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
