@@ -8,7 +8,7 @@ numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 import codecs
 import csv
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from io import StringIO
@@ -67,23 +67,21 @@ class CsvFiles(Files):
         # Texts that mean null, in columns of texts that are read raw.
         self._null_texts: dict[str, Any] = {}
 
-    def _format(self, text: Collection[str], as_is: Collection[str]) -> Any:
+    def _format(self) -> Any:
         """The format with the types of the columns chosen."""
         own = self._of_files(self._columns)
         # A column to carry along is copied as text: an NA in it is no missing value.
-        raw = any(name in as_is for name in own)
-        null = {name: _MISSING for name in own if name in text}
-        null |= {name: _EMPTY for name in own if name in as_is}
+        raw = not self._as_is.isdisjoint(own)
+        null = {name: _MISSING for name in own if name in self._text}
+        null |= {name: _EMPTY for name in own if name in self._as_is}
         self._null_texts = null if raw else {}
         return self._form.arrow(self._types, raw)
 
-    def _type_in(
-        self, field: Any, where: str, text: Collection[str], as_is: Collection[str]
-    ) -> Any:
+    def _type_in(self, field: Any, where: str) -> Any:
         """The type to read a column of a file as, which shows only its first rows."""
         if field.name in self._of_folders:
-            return super()._type_in(field, where, text, as_is)
-        if field.name in text or field.name in as_is:
+            return super()._type_in(field, where)
+        if field.name in self._text | self._as_is:
             # A category may look like a number, and a name such as 007 too.
             return pa.string()
         if pa.types.is_binary(field.type):

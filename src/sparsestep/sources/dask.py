@@ -17,8 +17,7 @@ from sparsestep.frames import is_dask, text_names
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.table import Table
-from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.merging import Parts, RowCounts, finish, merge
+from sparsestep.sources.folds import Parts, RowCounts, finish, fold_numbers, merge
 from sparsestep.sources.request import Request, folds_and_seed, load
 
 __all__ = ["moments", "predict", "sums_of"]

@@ -97,30 +97,27 @@ class Files(DatasetRows):
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
         """Check that each file has the columns and find the types to read them as."""
-        for path, there in zip(self._files, self._names, strict=True):
-            self._require_columns(self._of_files(names), there, path)
+        own, files = self._of_files(names), list(zip(self._files, self._names, strict=True))
+        for path, there in files:
+            known = set(there)
+            missing = [name for name in own if name not in known]
+            for name, (other, its) in product(missing, files):
+                if name in its:
+                    raise ValueError(
+                        f"{path} has no column {name!r}, which {other} has; leave the column out, "
+                        "or read the files apart."
+                    )
+            require_columns(own, there, path)
         super().select(names, text, as_is)
-        self._dataset = self._make(self._format(text, as_is), pa.schema(self._types))
+        self._dataset = self._make(self._format(), pa.schema(self._types))
 
-    def _format(self, text: Collection[str], as_is: Collection[str]) -> Any:
+    def _format(self) -> Any:
         """The format to read the columns chosen in."""
         return self._dataset.format
 
     def _of_files(self, names: Sequence[str]) -> list[str]:
         """The columns that the files have themselves, and not their folders."""
         return [name for name in names if name not in self._of_folders]
-
-    def _require_columns(self, wanted: Sequence[str], there: Sequence[str], path: str) -> None:
-        """Raise unless a file has the columns; of one that another file has, name that file."""
-        known = set(there)
-        missing = [name for name in wanted if name not in known]
-        for name, (other, names) in product(missing, zip(self._files, self._names, strict=True)):
-            if name in names:
-                raise ValueError(
-                    f"{path} has no column {name!r}, which {other} has; leave the column out, or "
-                    "read the files apart."
-                )
-        require_columns(wanted, there, path)
 
     # -- the rows ----------------------------------------------------------------------------
 

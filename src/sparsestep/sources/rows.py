@@ -155,8 +155,8 @@ class Rows:
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
         """Choose the columns. All must hold numbers but those in `text` and in `as_is`."""
-        self._columns = list(names)
-        self._types = {name: self._type(name, text, as_is) for name in names}
+        self._columns, self._text, self._as_is = list(names), set(text), set(as_is)
+        self._types = {name: self._type(name) for name in names}
 
     def text_among(self, names: Sequence[str]) -> list[str]:
         """The columns that hold text, in any of the files."""
@@ -167,28 +167,25 @@ class Rows:
         places = zip(self._schemas, self._files, strict=True)
         return [(s.field(i), path) for s, path in places if (i := s.get_field_index(name)) >= 0]
 
-    def _type(self, name: str, text: Collection[str], as_is: Collection[str]) -> Any:
+    def _type(self, name: str) -> Any:
         """The type to read a column as in all files."""
-        found = {self._type_in(*place, text, as_is) for place in self._fields(name)}
+        found = {self._type_in(field, where) for field, where in self._fields(name)}
         if len(found) == 1:
             return found.pop()
-        if name in as_is:
+        if name in self._as_is:
             raise TypeError(
                 f"Column {name!r} has another type in some of the files, such as "
                 f"{' and '.join(sorted(map(str, found)))}; read them apart."
             )
         numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in found)
-        return pa.string() if name in text and not numbers else pa.float64()
+        return pa.string() if name in self._text and not numbers else pa.float64()
 
-    def _type_in(
-        self, field: Any, where: str, text: Collection[str], as_is: Collection[str]
-    ) -> Any:
+    def _type_in(self, field: Any, where: str) -> Any:
         """The type to read a column of a file as."""
-        if field.name not in text and field.name not in as_is:
+        if field.name not in self._text | self._as_is:
             return read_type(field, where)
-        if field.name in text and (
-            pa.types.is_nested(field.type) or pa.types.is_binary(field.type)
-        ):
+        no_text = pa.types.is_nested(field.type) or pa.types.is_binary(field.type)
+        if field.name in self._text and no_text:
             of = f" of {where}" if where else ""
             raise TypeError(
                 f"Column {field.name!r}{of} has categories, but holds values of type {field.type} "

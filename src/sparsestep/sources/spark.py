@@ -11,7 +11,7 @@ from typing import Any
 from sparsestep.errors import NotNumbersError
 from sparsestep.moments.sums import Sums
 from sparsestep.moments.sums import merge as merged_sums
-from sparsestep.sources.merging import Parts, RowCounts, added
+from sparsestep.sources.folds import Parts, RowCounts, added
 from sparsestep.sources.request import Request, load
 
 __all__ = ["sums_of"]

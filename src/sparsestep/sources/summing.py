@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.table import Table
-from sparsestep.sources.folds import FoldNumbers
-from sparsestep.sources.merging import Parts, RowCounts, added
+from sparsestep.sources.folds import FoldNumbers, Parts, RowCounts, added
 from sparsestep.sources.one_hot import encoded_batches, with_indicators
 from sparsestep.sources.request import Request
 from sparsestep.sources.rows import (
@@ -112,6 +111,14 @@ class _Block(NamedTuple):
     def rows(self) -> int:
         """All rows, used or not."""
         return sum(place.rows for place in self.places)
+
+    def where(self, row: int) -> str:
+        """How a message says where a row is."""
+        for place in self.places:
+            if row < place.rows:
+                break
+            row -= place.rows
+        return place.row(int(row))
 
 
 class _Pass:
@@ -208,35 +215,25 @@ def _gathered(
 
 def _explained(block: _Block, request: Request, error: ValueError) -> ValueError:
     """The error for a block that has no moments, with the place of the first bad value."""
-    table = block.load(request.names)
-    use = np.ones(table.num_rows, dtype=bool)
-    if block.keep is not None:
-        use[:] = False
-        use[block.keep] = True
+    names, rows = request.names, block.keep if block.keep is not None else np.arange(block.rows)
+    values = _gathered(block.load, names, rows, np.empty(len(rows) * len(names)))
     if request.weight is not None:
-        weight = np.asarray(numbers(table.column(request.weight)), dtype=np.float64)
-        bad = use & ~(np.isfinite(weight) & (weight >= 0))
+        weight = values[:, -1]
+        bad = ~(np.isfinite(weight) & (weight >= 0))
         if bad.any():
-            row = int(bad.argmax())
-            what = f"Weight {request.weight!r} is {weight[row]}"
-            remedy = "weights must be finite and not negative"
-            return InputError(what, _row(block.places, row), remedy)
-        use &= weight > 0
-    found = []
-    for name in (*(request.features or ()), request.target):
-        values = np.asarray(numbers(table.column(name)), dtype=np.float64)
-        bad = use & ~np.isfinite(values)
-        if bad.any():
-            row = int(bad.argmax())
-            found.append((row, name, values[row]))
-    if found:
-        row, name, value = min(found, key=lambda each: each[0])
-        where = _row(block.places, row)
-        if np.isnan(value):
-            what = f"Column {request.behind.get(name, name)!r} has a missing value"
+            i = int(bad.argmax())
+            what = f"Weight {request.weight!r} is {weight[i]}"
+            return InputError(what, block.where(rows[i]), "weights must be finite and not negative")
+        values[weight == 0] = 0.0
+    found = np.argwhere(~np.isfinite(values))
+    if len(found):
+        i, j = found[0]
+        where = block.where(rows[i])
+        if np.isnan(values[i, j]):
+            what = f"Column {request.behind.get(names[j], names[j])!r} has a missing value"
             remedy = "fill it in, or leave out such rows with drop_missing"
             return MissingValueError(what, where, remedy)
-        what = f"Column {name!r} has the value {value}"
+        what = f"Column {names[j]!r} has the value {values[i, j]}"
         return InputError(what, where, "replace it or remove the row")
     if isinstance(error, OutOfRangeError):
         error = error.naming(request.target)
@@ -244,13 +241,6 @@ def _explained(block: _Block, request: Request, error: ValueError) -> ValueError
     of = f" of {first.name}" if last.name != first.name else ""
     end = row_of(last.first + last.rows - 1, last.name)
     return ValueError(f"In rows {first.first}{of} to {end}: {error}")
-
-
-def _row(places: Sequence[Place], row: int) -> str:
-    """How a message says where a row of a block is."""
-    starts = np.cumsum([0, *(place.rows for place in places)])
-    k = int(np.searchsorted(starts, row, side="right")) - 1
-    return places[k].row(row - int(starts[k]))
 
 
 @contextmanager
