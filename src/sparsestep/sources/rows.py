@@ -208,10 +208,7 @@ class _Stream(Rows):
         return self._rows
 
     def batches(self, size: int) -> Batches:
-        first = 0
-        for batch in self._reader:
-            yield batch.select(self._columns), Place("", first, batch.num_rows)
-            first += batch.num_rows
+        return _placed(batch.select(self._columns) for batch in self._reader)
 
 
 class _Pandas(Rows):
@@ -231,10 +228,7 @@ class _Pandas(Rows):
         return len(self._frame)
 
     def batches(self, size: int) -> Batches:
-        first = 0
-        for batch in pandas_table(self._frame, self._columns).to_batches(size):
-            yield batch, Place("", first, batch.num_rows)
-            first += batch.num_rows
+        return _placed(pandas_table(self._frame, self._columns).to_batches(size))
 
 
 class DatasetRows(Rows):
@@ -270,6 +264,14 @@ class DatasetRows(Rows):
     def _read_ahead(self, size: int) -> dict[str, Any]:
         """How far pyarrow reads ahead, where nothing is known of the files."""
         return {"batch_readahead": 2, "fragment_readahead": 2}
+
+
+def _placed(batches: Iterable[Any]) -> Batches:
+    """Batches with their places in something without a name."""
+    first = 0
+    for batch in batches:
+        yield batch, Place("", first, batch.num_rows)
+        first += batch.num_rows
 
 
 def in_blocks(batches: Batches, size: int) -> Blocks:
