@@ -282,7 +282,7 @@ def test_decimals_are_numbers(tmp_path):
     values = [decimal.Decimal("1.25"), decimal.Decimal("2.50"), decimal.Decimal("-4.00")]
     table = pa.table({"x": pa.array(values), "y": [1, 2, 3]})
     pq.write_table(table, tmp_path / "d.parquet")
-    for source in (table, tmp_path):
+    for source in (table, tmp_path, table.to_pandas()):
         np.testing.assert_allclose(read_moments(source, "y").mean_x, [-0.25 / 3], rtol=1e-14)
 
 

@@ -77,12 +77,13 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
         raise TypeError(
             f"The source must be a Dask frame, not {type(source).__name__}, which has no columns."
         )
-    from sparsestep.sources.rows import pandas_table
+    from sparsestep.sources.rows import pandas_field, read_type
 
     where = "the Dask frame"
     request = request.choosing(list(source.columns), where)
     frame = source[request.names]
-    pandas_table(frame._meta, request.names, numbers=True)
+    for name in request.names:
+        read_type(pandas_field(frame._meta, name))
     part = delayed(_frame_part)
     leaves = [part(number, request, piece) for number, piece in enumerate(frame.to_delayed())]
     return (*_computed(leaves, progress=bool(request.progress)), where)
@@ -106,11 +107,13 @@ def _array_part(
 
 def _frame_part(part: int, request: Request, frame: Any) -> tuple[Parts, RowCounts]:
     """Sums of one partition of a frame."""
-    from sparsestep.sources.rows import block_rows, pandas_table
+    from sparsestep.sources.rows import block_rows, pandas_batches, pandas_field, read_type
     from sparsestep.sources.summing import partition_sums
 
-    table = pandas_table(frame, request.names, numbers=True)
-    return partition_sums(table.to_batches(block_rows(len(request.names))), part, request)
+    fields = [pandas_field(frame, name) for name in request.names]
+    for field in fields:
+        read_type(field)
+    return partition_sums(pandas_batches(frame, fields, block_rows(len(fields))), part, request)
 
 
 def _predict_array(block: Any, estimator: Any, targets: Sequence[str] | None) -> Any:

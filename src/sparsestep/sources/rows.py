@@ -35,7 +35,8 @@ __all__ = [
     "loaded",
     "numbers",
     "open_rows",
-    "pandas_table",
+    "pandas_batches",
+    "pandas_field",
     "read_type",
 ]
 
@@ -212,7 +213,7 @@ class _Stream(Rows):
 
 
 class _Pandas(Rows):
-    """A pandas frame, whose columns are turned into Arrow when they are chosen."""
+    """A pandas frame, turned into Arrow a slice at a time."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -221,14 +222,14 @@ class _Pandas(Rows):
 
     def _fields(self, name: str) -> list[tuple[Any, str]]:
         require_columns([name], self.names, self.where)
-        # Without the values, text in columns of objects would not be found.
-        return [(pandas_table(self._frame, [name]).schema.field(0), "")]
+        return [(pandas_field(self._frame, name), "")]
 
     def count(self) -> int:
         return len(self._frame)
 
     def batches(self, size: int) -> Batches:
-        return _placed(pandas_table(self._frame, self._columns).to_batches(size))
+        fields = (pandas_field(self._frame, name) for name in self._columns)
+        return _placed(pandas_batches(self._frame[self._columns], fields, size))
 
 
 class DatasetRows(Rows):
@@ -336,17 +337,21 @@ def is_text(kind: Any) -> bool:
     return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
-def pandas_table(frame: Any, names: Sequence[str], *, numbers: bool = False) -> Any:
-    """Some columns of a pandas frame as an Arrow table; an error if `numbers` and one has none."""
-    columns = {}
-    for name in names:
-        try:
-            columns[name] = pa.array(frame[name], from_pandas=True)
-        except pa.ArrowException as error:
-            what = f"values that are not all numbers ({frame[name].dtype})"
-            raise TypeError(f"Column {name!r} holds {what}: {error}") from error
-    table = pa.table(columns)
-    if numbers:
-        for field in table.schema:
-            read_type(field)
-    return table
+def pandas_field(frame: Any, name: str) -> Any:
+    """A column of a pandas frame, with the type that Arrow finds for it."""
+    column = frame[name]
+    try:
+        # Text in columns of objects is found by their values only.
+        values = column if column.dtype == object else column.iloc[:0]
+        return pa.field(name, pa.array(values, from_pandas=True).type)
+    except pa.ArrowException as error:
+        what = f"values that are not all numbers ({column.dtype})"
+        raise TypeError(f"Column {name!r} holds {what}: {error}") from error
+
+
+def pandas_batches(frame: Any, fields: Iterable[Any], size: int) -> Iterator[Any]:
+    """Columns of a pandas frame as Arrow batches: a copy of all might not fit beside it."""
+    schema = pa.schema(fields)
+    for first in range(0, len(frame), size):
+        part = frame.iloc[first : first + size]
+        yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)
