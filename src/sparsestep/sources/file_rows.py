@@ -4,7 +4,7 @@ Groups of rows of local Parquet files are decoded by the threads that sum them; 
 pyarrow reads in its own threads while ours compute the products of the rows before.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain, product
@@ -57,6 +57,9 @@ def read_headers(
 
 class Files(DatasetRows):
     """Files of one kind, and the columns of all of them and of their folders."""
+
+    # Batches of text are a megabyte each; those of Arrow files are mapped.
+    _read_ahead: Mapping[str, Any] = {"batch_readahead": 16, "fragment_readahead": 4}
 
     def __init__(self, found: Found, form: Any, schemas: list[Any]) -> None:
         files, self._system, self._base = found
@@ -138,11 +141,6 @@ class Files(DatasetRows):
         """All rows in order, read by pyarrow.dataset."""
         return super().batches(size)
 
-    def _read_ahead(self, size: int) -> dict[str, Any]:
-        """How far pyarrow reads ahead of us."""
-        # Batches of text are a megabyte each; those of Arrow files are mapped.
-        return {"batch_readahead": 16, "fragment_readahead": 4}
-
     def _blamed(self, error: Exception, name: str) -> ValueError:
         """The error with the name of its file, which pyarrow leaves out: found by reading again."""
         own = self._of_files(self._columns)
@@ -190,19 +188,15 @@ class ParquetFiles(Files):
         """Number of rows."""
         return sum(map(sum, self._groups))
 
-    def _read_ahead(self, size: int) -> dict[str, Any]:
-        """One group of rows, and as many files as make a block or two.
-
-        Local files are read as they are decoded; remote ones in few, large requests.
-        """
-        return {
+    def _batches(self, size: int) -> Batches:
+        """All rows in order."""
+        # One group of rows, and as many files as make a block or two. Local files are read as they
+        # are decoded; remote ones in few, large requests.
+        self._read_ahead = {
             "batch_readahead": 1,
             "fragment_readahead": min(max(2 * size // self._mean_rows(), 1), 16),
             "fragment_scan_options": ds.ParquetFragmentScanOptions(pre_buffer=not self._local),
         }
-
-    def _batches(self, size: int) -> Batches:
-        """All rows in order."""
         return self._slices(size) if self._sliced(size) else super()._batches(size)
 
     def _sliced(self, size: int) -> bool:

@@ -6,7 +6,7 @@ read; batches hold a fixed number of bytes; and no more than a few of them exist
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -235,6 +235,9 @@ class _Pandas(Rows):
 class DatasetRows(Rows):
     """A pyarrow Dataset, read as it is."""
 
+    # How far pyarrow reads ahead, where nothing is known of the files.
+    _read_ahead: Mapping[str, Any] = {"batch_readahead": 2, "fragment_readahead": 2}
+
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
         super().__init__("the dataset", [dataset.schema])
@@ -251,7 +254,7 @@ class DatasetRows(Rows):
             batch_size=size,
             # Kept, the footers of many files would fill the memory.
             cache_metadata=False,
-            **self._read_ahead(size),
+            **self._read_ahead,
         )
         name, first = "", 0
         for tagged in scanner.scan_batches():
@@ -261,10 +264,6 @@ class DatasetRows(Rows):
             rows = tagged.record_batch.num_rows
             yield tagged.record_batch, Place(name, first, rows)
             first += rows
-
-    def _read_ahead(self, size: int) -> dict[str, Any]:
-        """How far pyarrow reads ahead, where nothing is known of the files."""
-        return {"batch_readahead": 2, "fragment_readahead": 2}
 
 
 def _placed(batches: Iterable[Any]) -> Batches:
