@@ -382,7 +382,7 @@ FIELDS = [
     ((*T, "cv", "alpha_min"), 4.0, None),
     (("notes",), [{"kind": "x", "facts": {}}], r"kind is 'x'.*notes\[0\]"),
     (("notes",), [{"kind": "constant", "facts": {}}], r"columns.*notes\[0\]"),
-    (("notes",), [{"kind": "constant", "facts": {"columns": [1], "x": 1}}], "unknown.*'x'"),
+    (("notes",), [{"kind": "constant", "facts": {"columns": [1], "x": 1}}], "unknown.*`x`"),
     (("notes",), [{"kind": "constant", "facts": {"columns": [10]}}], r"notes\[0\].*not there"),
     (("notes",), [{"kind": "nothing kept", "facts": {"target": 1}}], r"notes\[0\].*not there"),
     (

@@ -126,7 +126,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for _name, _help in COMMANDS.items():
-    _home = "study.command" if _name == "study" else f"cli.{_name}"
+    _home = {"study": "study.command", "merge": "cli.moments"}.get(_name, f"cli.{_name}")
     app.command(f"sparsestep.{_home}:{_name}", name=_name, help=_help, help_format="markdown")
 app.register_install_completion_command(help="Install completion for your shell, and exit.")
 

@@ -265,13 +265,12 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
     else:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RowNamesWarning)
-            columns = choose(
+            chosen = choose(
                 rows.names, str(options.target), None, options.weight, rows.where, rows.index
             )
         for told in (each.message for each in caught):
             if isinstance(told, RowNamesWarning):
                 screen.warn(f"{told.what}.")
-        chosen = list(columns.features)
     return [name for name in chosen if name not in drop]
 
 

@@ -6,11 +6,12 @@ the command line and the report all show `text`, which takes the names of column
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from msgspec import Struct
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from sparsestep.inference.fingerprint import COLLINEAR, Fingerprint
@@ -41,31 +42,28 @@ _NAMES_OF_ROWS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True, forbid_unknown_fields=True):
     """One note. A field `columns` holds indices of columns, a field `target` that of a target."""
 
     kind: ClassVar[str]
+    # With the fields in braces, {of} the target's model if there are several, {some} names of the
+    # columns, and {m} the number of all columns.
+    sentence: ClassVar[str]
 
     def text(self, names: Names, targets: Names) -> str:
         """The note as a sentence."""
         target: int | None = getattr(self, "target", None)
-        if target is None or len(targets) == 1:
-            return self._text(names, "")
-        return self._text(names, f" of {targets[target]!r}")
+        return self._text(
+            names, "" if target is None or len(targets) == 1 else f" of {targets[target]!r}"
+        )
 
-    def _text(self, names: Names, of: str) -> str:
+    def _text(self, names: Names, of: str, **words: str) -> str:
         """The note as a sentence; `of` says which target's model is meant, if there are several."""
-        raise NotImplementedError
+        some = quoted([names[j] for j in getattr(self, "columns", ())], _MOST)
+        return self.sentence.format(of=of, some=some, m=len(names), **asdict(self), **words)
 
 
-def _some(columns: Sequence[int], names: Names) -> str:
-    """The names of the first of some columns."""
-    return quoted([names[j] for j in columns], _MOST)
-
-
-@dataclass(frozen=True)
-class LostDigits(Note):
+class LostDigits(Note, frozen=True):
     """Columns kept that are nearly collinear have cost digits."""
 
     kind = "lost digits"
@@ -73,13 +71,12 @@ class LostDigits(Note):
     condition_number: float
     digits: int
 
-    def _text(self, names: Names, of: str) -> str:
+    def _text(self, names: Names, of: str, **words: str) -> str:
         advice = "keep fewer of them, or leave some out."
         return lost_digits(self.condition_number, self.digits, advice, f"kept{of}")
 
 
-@dataclass(frozen=True)
-class AtTheEnd(Note):
+class AtTheEnd(Note, frozen=True):
     """The alpha chosen is at the end of those tried."""
 
     kind = "alpha at the end"
@@ -88,164 +85,144 @@ class AtTheEnd(Note):
     criterion: str | None  # if it would keep ever more variables, with more columns than rows
     rows: int
 
-    def _text(self, names: Names, of: str) -> str:
+    def _text(self, names: Names, of: str, **words: str) -> str:
         if self.criterion is None:
             return (
                 f"The best model{of} is at the end of the alphas tried, so that a {self.beyond} "
                 "alpha may be better still."
             )
-        instead = "cross-validation"
-        if self.criterion != "ebic":
-            instead = f"the extended BIC (ebic) or {instead}"
+        ebic = "" if self.criterion == "ebic" else "the extended BIC (ebic) or "
         return (
             f"{self.criterion.upper()} chose the model{of} at the end of the alphas tried, and "
-            f"would keep ever more of {len(names)} columns for {self.rows} rows; use {instead}."
+            f"would keep ever more of {len(names)} columns for {self.rows} rows; use "
+            f"{ebic}cross-validation."
         )
 
 
-@dataclass(frozen=True)
-class ManyVariables(Note):
+class ManyVariables(Note, frozen=True):
     """More variables are kept, of more columns than rows, than the rows can support."""
 
     kind = "many variables"
+    sentence = (
+        "The model{of} keeps {kept} variables, chosen among {m} columns; {rows} rows can support "
+        "about {supported}, and the others may be noise. Raise alpha, or choose it by "
+        "cross-validation or the extended BIC (ebic)."
+    )
     target: int
     kept: int
     supported: int
     rows: int
 
-    def _text(self, names: Names, of: str) -> str:
-        return (
-            f"The model{of} keeps {self.kept} variables, chosen among "
-            f"{len(names)} columns; {self.rows} rows can support about {self.supported}, and the "
-            "others may be noise. Raise alpha, or choose it by cross-validation or the extended "
-            "BIC (ebic)."
-        )
 
-
-@dataclass(frozen=True)
-class NothingKept(Note):
+class NothingKept(Note, frozen=True):
     """A model without variables."""
 
     kind = "nothing kept"
+    sentence = "No variable{of} is kept: the model predicts the same number for every row."
     target: int
 
-    def _text(self, names: Names, of: str) -> str:
-        return f"No variable{of} is kept: the model predicts the same number for every row."
 
-
-@dataclass(frozen=True)
-class FewRows(Note):
+class FewRows(Note, frozen=True):
     """Variables kept whose sums of squares come from a few rows."""
 
     kind = "few rows"
+    sentence = (
+        "Variables kept{of} that rest on very few rows: {each}; their coefficients stand and fall "
+        "with these rows."
+    )
     target: int
     columns: list[int]
     rows: list[int]
 
-    def _text(self, names: Names, of: str) -> str:
+    def _text(self, names: Names, of: str, **words: str) -> str:
         each = [f"{names[j]!r} (about {k})" for j, k in zip(self.columns, self.rows, strict=True)]
-        shown = few_of(each, _MOST)
-        return (
-            f"Variables kept{of} that rest on very few rows: {shown}; their "
-            "coefficients stand and fall with these rows."
-        )
+        return super()._text(names, of, each=few_of(each, _MOST))
 
 
-@dataclass(frozen=True)
-class Determined(Note):
+class Determined(Note, frozen=True):
     """A target that the variables kept determine."""
 
     kind = "target determined"
+    sentence = (
+        "The target{of} is determined by what is kept (R2 is 1 but for rounding): {some}. {it} may "
+        "be the target in other units, or be known only once the target is; if so, leave it out."
+    )
     target: int
     columns: list[int]
 
-    def _text(self, names: Names, of: str) -> str:
-        one = len(self.columns) == 1
-        return (
-            f"The target{of} is determined by what is kept (R2 is 1 but for "
-            f"rounding): {_some(self.columns, names)}. {'It' if one else 'One of them'} may be the "
-            "target in other units, or be known only once the target is; if so, leave it out."
-        )
+    def _text(self, names: Names, of: str, **words: str) -> str:
+        return super()._text(names, of, it="It" if len(self.columns) == 1 else "One of them")
 
 
-@dataclass(frozen=True)
-class ZeroOneTarget(Note):
+class ZeroOneTarget(Note, frozen=True):
     """A target of zeros and ones."""
 
     kind = "target of zeros and ones"
+    sentence = (
+        "The target{of} holds zeros and ones only. Predictions are rough probabilities and may lie "
+        "below 0 or above 1; logistic regression is made for such a target."
+    )
     target: int
 
-    def _text(self, names: Names, of: str) -> str:
-        return (
-            f"The target{of} holds zeros and ones only. Predictions are "
-            "rough probabilities and may lie below 0 or above 1; logistic regression is made for "
-            "such a target."
-        )
 
-
-@dataclass(frozen=True)
-class Copies(Note):
+class Copies(Note, frozen=True):
     """Columns that are copies of earlier ones, but for a factor and a constant."""
 
     kind = "copies"
+    sentence = (
+        "{k} of {m} columns {are}, up to units: {some}. Of equal columns at most one is kept, and "
+        "which one tells nothing."
+    )
     columns: list[int]
 
-    def _text(self, names: Names, of: str) -> str:
-        one = len(self.columns) == 1
-        return (
-            f"{len(self.columns)} of {len(names)} columns {'is a copy' if one else 'are copies'} "
-            f"of {'another' if one else 'others'}, up to units: {_some(self.columns, names)}. Of "
-            "equal columns at most one is kept, and which one tells nothing."
-        )
+    def _text(self, names: Names, of: str, **words: str) -> str:
+        k = len(self.columns)
+        are = "is a copy of another" if k == 1 else "are copies of others"
+        return super()._text(names, of, k=str(k), are=are)
 
 
-@dataclass(frozen=True)
-class Collinear(Note):
+class Collinear(Note, frozen=True):
     """Pairs of columns that are nearly collinear: how many, and one of them."""
 
     kind = "collinear"
+    sentence = (
+        "{pairs} {are} nearly collinear (correlation of "
+        f"{COLLINEAR} or more in size"
+        "{one}: {both}, {correlation:.4f}), and which of two such columns is kept may change with "
+        "a few rows."
+    )
     columns: list[int]
     correlation: float
     pairs: int
 
-    def _text(self, names: Names, of: str) -> str:
-        one = self.pairs == 1
+    def _text(self, names: Names, of: str, **words: str) -> str:
+        pairs, one = "pairs of columns are", "; one of them"
+        if self.pairs == 1:
+            pairs, one = "pair of columns is", ""
         both = " and ".join(repr(names[j]) for j in self.columns)
-        return (
-            f"{self.pairs} pair{'' if one else 's'} of columns {'is' if one else 'are'} nearly "
-            f"collinear (correlation of {COLLINEAR} or more in size"
-            f"{'' if one else '; one of them'}: {both}, {self.correlation:.4f}), and which of two "
-            "such columns is kept may change with a few rows."
-        )
+        return super()._text(names, of, are=pairs, one=one, both=both)
 
 
-@dataclass(frozen=True)
-class Constant(Note):
+class Constant(Note, frozen=True):
     """Columns that are constant."""
 
     kind = "constant"
+    sentence = "Constant, and so of no use: {some}."
     columns: list[int]
 
-    def _text(self, names: Names, of: str) -> str:
-        return f"Constant, and so of no use: {_some(self.columns, names)}."
 
-
-@dataclass(frozen=True)
-class RowNumbers(Note):
+class RowNumbers(Note, frozen=True):
     """Columns that seem to number or name the rows."""
 
     kind = "row numbers"
+    sentence = (
+        "Row numbers or identifiers by their name or values: {some}; leave them out, unless their "
+        "order means something."
+    )
     columns: list[int]
 
-    def _text(self, names: Names, of: str) -> str:
-        return (
-            f"Row numbers or identifiers by their name or values: {_some(self.columns, names)}; "
-            "leave them out, unless their order means something."
-        )
 
-
-@dataclass(frozen=True)
-class RowsDropped(Note):
+class RowsDropped(Note, frozen=True):
     """Rows left out for a missing value, and in how many of them each column had none."""
 
     kind = "rows dropped"
@@ -253,23 +230,20 @@ class RowsDropped(Note):
     total: int
     by: dict[str, int]
 
-    def _text(self, names: Names, of: str) -> str:
+    def _text(self, names: Names, of: str, **words: str) -> str:
         return rows_left_out(self.rows, self.total, self.by)
 
 
-@dataclass(frozen=True)
-class Weights(Note):
+class Weights(Note, frozen=True):
     """Weights that do not add up to about the number of rows."""
 
     kind = "weights"
+    sentence = (
+        "The weights of the {rows} rows add up to {total:.5g}, and a weight of k counts as k "
+        "copies of a row; if weights are no counts, give w * n / w.sum() instead."
+    )
     rows: int
     total: float
-
-    def _text(self, names: Names, of: str) -> str:
-        return (
-            f"The weights of the {self.rows} rows add up to {self.total:.5g}, and a weight of k "
-            "counts as k copies of a row; if weights are no counts, give w * n / w.sum() instead."
-        )
 
 
 NOTES: dict[str, type[Note]] = {kind.kind: kind for kind in Note.__subclasses__()}

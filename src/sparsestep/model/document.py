@@ -12,7 +12,6 @@ Coefficients are stored for the variables kept only: all others are zero.
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import pairwise
 from sys import float_info
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -240,11 +239,9 @@ class NoteTable(_Part):
         if self.kind not in NOTES:
             raise ValueError(f"kind is {self.kind!r}")
         try:
-            known = {field.name for field in fields(self.note)}
+            convert(self.facts, NOTES[self.kind])
         except ValidationError as error:
             raise ValueError(f"facts: {error}") from None
-        if not known.issuperset(self.facts):
-            raise ValueError(f"facts has the unknown fields {sorted(set(self.facts) - known)}")
         _ascending("facts.columns", self.facts.get("columns", []))
         if len({len(fact) for fact in self.facts.values() if isinstance(fact, list)}) > 1:
             raise ValueError("facts has lists of different lengths")

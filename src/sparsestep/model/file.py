@@ -8,14 +8,14 @@ three estimators and holds numbers and texts.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.metadata import version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 from numpy.typing import NDArray
 
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
@@ -233,11 +233,8 @@ def fitted_document(
             "data": _table(
                 Data,
                 fingerprint,
-                collinear=[
-                    dict(zip(Pair.__struct_fields__, pair, strict=True))
-                    for pair in fingerprint.collinear
-                ],
-                **{name: _or_null(getattr(fingerprint, own)) for name, own in DATA_NAMES.items()},
+                collinear=[asdict(Pair(*pair)) for pair in fingerprint.collinear],
+                **{name: getattr(fingerprint, own) for name, own in DATA_NAMES.items()},
             ),
             "flat": flat,
             "n_iter": fitted.n_iter,
@@ -263,18 +260,14 @@ def _target_names(given: str | Sequence[str] | None, fitted: Fitted) -> list[str
 
 
 def _plain(value: Any) -> Any:
-    """A parameter's value as JSON data; an infinite number as the text "inf"."""
-    if value is None or isinstance(value, bool | str):
+    """A value as JSON data: null for NaN, the text "inf" for infinity, null for a splitter."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, Integral | str | dict):
         return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
     if isinstance(value, Real):
-        return float(value)
-    if hasattr(value, "split"):
-        return None
-    return ["inf" if np.isposinf(number) else float(number) for number in value]
+        return None if value != value else "inf" if value == np.inf else float(value)
+    return None if hasattr(value, "split") else [_plain(item) for item in value]
 
 
 def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Document:
@@ -292,19 +285,8 @@ def _choice(kind: Kind, settings: dict[str, Any], cv: CVResult | None) -> Docume
 
 def _table(kind: type[Struct], record: Any, **other: Any) -> Document:
     """The fields of a part of a document: from `other`, or from the record's field of that name."""
-    return {
-        name: other[name] if name in other else _or_null(getattr(record, name))
-        for name in kind.__struct_fields__
-    }
-
-
-def _or_null(value: Any) -> Any:
-    """A number, text or list of them as JSON data, null for NaN."""
-    if isinstance(value, np.ndarray):
-        return [_or_null(item) for item in value.tolist()]
-    if isinstance(value, tuple | list):
-        return [_or_null(item) for item in value]
-    return None if isinstance(value, float) and np.isnan(value) else value
+    names = kind.__struct_fields__
+    return {n: _plain(other[n] if n in other else getattr(record, n)) for n in names}
 
 
 def _target(
@@ -314,21 +296,27 @@ def _target(
     kept = np.flatnonzero(model.coef)
     low, high = t_interval(model.coef, model.standard_error, model.free, LEVEL)
     path, cv, values = model.path or model_path, model.cv, model.criterion
-    criterion = {} if values is None else {"name": settings["criterion"], "values": values.tolist()}
+    path_table = criterion = None
+    if path is not None:
+        models = [(np.flatnonzero(coef), coef) for coef in path.coefs.T]
+        coefs = [coef[index] for index, coef in models]
+        path_table = _table(PathTable, path, kept=[index for index, _ in models], coefs=coefs)
+    if values is not None:
+        criterion = {"name": settings["criterion"], "values": _plain(values)}
     return _table(
         Target,
         model,
         name=name,
         index=model.index if path is None or model.path is not None else _index(path, model),
-        kept=kept.tolist(),
-        coef=model.coef[kept].tolist(),
-        standard_error=_or_null(model.standard_error[kept]),
-        low=_or_null(low[kept]),
-        high=_or_null(high[kept]),
+        kept=kept,
+        coef=model.coef[kept],
+        standard_error=model.standard_error[kept],
+        low=low[kept],
+        high=high[kept],
         level=LEVEL,
-        path=None if path is None else _path_table(path),
+        path=path_table,
         cv=None if cv is None else _table(CVTable, cv),
-        criterion=criterion or None,
+        criterion=criterion,
     )
 
 
@@ -337,13 +325,6 @@ def _index(path: Path, model: TargetModel) -> int | None:
     kept = (path.coefs != 0) == (model.coef != 0)[:, np.newaxis]
     at = np.flatnonzero((path.alphas == model.alpha) & kept.all(axis=0))
     return int(at[0]) if len(at) else None
-
-
-def _path_table(path: Path) -> Document:
-    """A path as JSON data."""
-    kept = [np.flatnonzero(column) for column in path.coefs.T]
-    coefs = [column[index].tolist() for column, index in zip(path.coefs.T, kept, strict=True)]
-    return _table(PathTable, path, kept=[index.tolist() for index in kept], coefs=coefs)
 
 
 # -- reading ---------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 In: a source and the names of columns. Out: `Moments`, one for each fold. `request` checks the
 parameters; `files` finds files; `rows` reads batches of rows, by `file_rows` and `csv_rows` those
-of files; `one_hot` turns texts into zeros and ones; `folds` gives each row its fold; `summing` is
-the pass over all rows and `merging` adds up the sums of its blocks. `dask` and `spark` sum
-partitions where they are.
+of files; `one_hot` turns texts into zeros and ones; `summing` is the pass over all rows; `folds`
+gives each row its fold and adds up the sums of each. `dask` and `spark` sum partitions where they
+are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any, overload
 from sparsestep.errors import OutOfRangeError
 from sparsestep.frames import comes_from
 from sparsestep.moments.moments import Moments
-from sparsestep.sources.merging import finish
+from sparsestep.sources.folds import finish
 from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, load, require_columns
 
 __all__ = ["CsvFormat", "read_categories", "read_moments"]

@@ -17,15 +17,8 @@ from sparsestep.frames import is_dask, text_names
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.table import Table
-from sparsestep.sources.folds import fold_numbers
-from sparsestep.sources.merging import Parts, RowCounts, finish, merge
-from sparsestep.sources.request import (
-    Columns,
-    Request,
-    choose,
-    folds_and_seed,
-    load,
-)
+from sparsestep.sources.folds import Parts, RowCounts, finish, fold_numbers, merge
+from sparsestep.sources.request import Request, folds_and_seed, load
 
 __all__ = ["moments", "predict", "sums_of"]
 
@@ -84,16 +77,15 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
         raise TypeError(
             f"The source must be a Dask frame, not {type(source).__name__}, which has no columns."
         )
-    from sparsestep.sources.rows import pandas_schema
+    from sparsestep.sources.rows import pandas_field, read_type
 
     where = "the Dask frame"
-    columns = choose(list(source.columns), request.target, request.features, request.weight, where)
-    frame = source[list(columns.all)]
-    pandas_schema(frame._meta)
+    request = request.choosing(list(source.columns), where)
+    frame = source[request.names]
+    for name in request.names:
+        read_type(pandas_field(frame._meta, name))
     part = delayed(_frame_part)
-    leaves = [
-        part(number, columns, request, piece) for number, piece in enumerate(frame.to_delayed())
-    ]
+    leaves = [part(number, request, piece) for number, piece in enumerate(frame.to_delayed())]
     return (*_computed(leaves, progress=bool(request.progress)), where)
 
 
@@ -113,22 +105,15 @@ def _array_part(
         raise kind(f"Partition {part}: {error}") from error
 
 
-def _frame_part(
-    part: int, columns: Columns, request: Request, frame: Any
-) -> tuple[Parts, RowCounts]:
+def _frame_part(part: int, request: Request, frame: Any) -> tuple[Parts, RowCounts]:
     """Sums of one partition of a frame."""
-    import pyarrow as pa
-
-    from sparsestep.sources.rows import block_rows, pandas_schema
+    from sparsestep.sources.rows import block_rows, pandas_batches, pandas_field, read_type
     from sparsestep.sources.summing import partition_sums
 
-    schema, size = pandas_schema(frame), block_rows(len(columns.all))
-    # In slices, because a copy of the partition might not fit beside it.
-    tables = (
-        pa.Table.from_pandas(frame.iloc[start : start + size], schema, preserve_index=False)
-        for start in range(0, len(frame), size)
-    )
-    return partition_sums(tables, part, columns, request)
+    fields = [pandas_field(frame, name) for name in request.names]
+    for field in fields:
+        read_type(field)
+    return partition_sums(pandas_batches(frame, fields, block_rows(len(fields))), part, request)
 
 
 def _predict_array(block: Any, estimator: Any, targets: Sequence[str] | None) -> Any:

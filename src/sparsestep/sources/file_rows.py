@@ -4,7 +4,7 @@ Groups of rows of local Parquet files are decoded by the threads that sum them; 
 pyarrow reads in its own threads while ours compute the products of the rows before.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain, product
@@ -24,13 +24,10 @@ from sparsestep.sources.rows import (
     Blocks,
     DatasetRows,
     Place,
-    index_columns,
-    is_text,
-    read_type,
-    require_categories,
+    Rows,
 )
 
-__all__ = ["ArrowFiles", "Files", "ParquetFiles", "read_headers"]
+__all__ = ["Files", "ParquetFiles", "arrow_files", "read_headers"]
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; remote files with larger
 # groups than this are read in slices, as all large local files are.
@@ -43,12 +40,14 @@ MOST_THREADS = 8
 Header = TypeVar("Header")
 
 
-def read_headers(files: Sequence[str], read: Callable[[str], Header]) -> list[Header]:
+def read_headers(
+    files: Sequence[str], read: Callable[[str, Any], Header], system: Any
+) -> list[Header]:
     """The headers of all files, read side by side; an error names the file."""
 
     def header(path: str) -> Header:
         try:
-            return read(path)
+            return read(path, system)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(path, error) from error
 
@@ -59,27 +58,20 @@ def read_headers(files: Sequence[str], read: Callable[[str], Header]) -> list[He
 class Files(DatasetRows):
     """Files of one kind, and the columns of all of them and of their folders."""
 
+    # Batches of text are a megabyte each; those of Arrow files are mapped.
+    _read_ahead: Mapping[str, Any] = {"batch_readahead": 16, "fragment_readahead": 4}
+
     def __init__(self, found: Found, form: Any, schemas: list[Any]) -> None:
-        files, _, base = found
-        self._files, self._system, self._base = found
-        self._format, self._schemas = form, schemas
-        # pyarrow decodes all names whenever they are asked for.
-        self._names = [schema.names for schema in schemas]
-        if base is not None:
-            self._require_own_folder_columns(base)
+        files, self._system, self._base = found
+        Rows.__init__(self, files[0] if self._base is None else self._base, schemas, files)
+        if self._base is not None:
+            self._require_own_folder_columns(self._base)
         # pyarrow would read the first header once more, if not to find the columns of folders.
-        known = schemas[0] if base is None else None
-        super().__init__(self._make(form, known), files[0] if base is None else base)
-        # Columns that only some files have are listed too, so that the missing ones are reported.
+        self._dataset = self._make(form, schemas[0] if self._base is None else None)
         # Columns of the folders come last.
-        first = self._names[0]
-        others = (names for names in self._names if names != first)
-        of_files = list(dict.fromkeys(chain(first, *others)))
-        of_folders = [name for name in self.names if name not in set(first)]
-        self._of_folders = set(of_folders)
-        if len(of_files) > len(first):
-            self.index = list(dict.fromkeys(chain.from_iterable(map(index_columns, schemas))))
-        self.names = [*of_files, *of_folders]
+        there = set(self._names[0])
+        self._of_folders = [n for n in self._dataset.schema.names if n not in there]
+        self.names += self._of_folders
 
     def _require_own_folder_columns(self, base: str) -> None:
         """Raise if a file has a column of the name that a folder gives to one."""
@@ -99,70 +91,36 @@ class Files(DatasetRows):
 
     # -- the columns -------------------------------------------------------------------------
 
-    def text_among(self, names: Sequence[str]) -> list[str]:
-        """The columns that hold text in any of the files."""
-        schemas = [self._dataset.schema, *self._schemas[1:]]
-        text = {field.name for schema in schemas for field in schema if is_text(field.type)}
-        return [name for name in names if name in text]
+    def _fields(self, name: str) -> list[tuple[Any, str]]:
+        if name in self._of_folders:
+            return [(self._dataset.schema.field(name), self.where)]
+        return super()._fields(name)
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
         """Check that each file has the columns and find the types to read them as."""
-        self._columns = list(names)
-        for path, there in zip(self._files, self._names, strict=True):
-            self._require_columns(self._of_files(names), there, path)
-        fields = [pa.field(name, self._type(name, text, as_is)) for name in names]
-        self._dataset = self._make(self._format_of(fields, text, as_is), pa.schema(fields))
+        own, files = self._of_files(names), list(zip(self._files, self._names, strict=True))
+        for path, there in files:
+            known = set(there)
+            missing = [name for name in own if name not in known]
+            for name, (other, its) in product(missing, files):
+                if name in its:
+                    raise ValueError(
+                        f"{path} has no column {name!r}, which {other} has; leave the column out, "
+                        "or read the files apart."
+                    )
+            require_columns(own, there, path)
+        super().select(names, text, as_is)
+        self._dataset = self._make(self._format(), pa.schema(self._types))
 
-    def _format_of(
-        self, fields: Sequence[Any], text: Collection[str], as_is: Collection[str]
-    ) -> Any:
-        """The format to read some columns in."""
-        return self._format
+    def _format(self) -> Any:
+        """The format to read the columns chosen in."""
+        return self._dataset.format
 
     def _of_files(self, names: Sequence[str]) -> list[str]:
         """The columns that the files have themselves, and not their folders."""
         return [name for name in names if name not in self._of_folders]
-
-    def _require_columns(self, wanted: Sequence[str], there: Sequence[str], path: str) -> None:
-        """Raise unless a file has the columns; of one that another file has, name that file."""
-        known = set(there)
-        missing = [name for name in wanted if name not in known]
-        for name, (other, names) in product(missing, zip(self._files, self._names, strict=True)):
-            if name in names:
-                raise ValueError(
-                    f"{path} has no column {name!r}, which {other} has; leave the column out, or "
-                    "read the files apart."
-                )
-        require_columns(wanted, there, path)
-
-    def _type(self, name: str, text: Collection[str], as_is: Collection[str]) -> Any:
-        """The type to read a column as in all files."""
-        places = list(zip(self._files, self._schemas, strict=True))
-        if name in self._of_folders:
-            places = [(self.where, self._dataset.schema)]
-        found = {self._type_in(schema.field(name), where, text, as_is) for where, schema in places}
-        if len(found) == 1:
-            return found.pop()
-        if name in as_is:
-            raise TypeError(
-                f"Column {name!r} has another type in some of the files, such as "
-                f"{' and '.join(sorted(map(str, found)))}; read them apart."
-            )
-        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in found)
-        return pa.string() if name in text and not numbers else pa.float64()
-
-    def _type_in(
-        self, field: Any, where: str, text: Collection[str], as_is: Collection[str]
-    ) -> Any:
-        """The type to read a column of a file as."""
-        if field.name not in text and field.name not in as_is:
-            return read_type(field, where)
-        if field.name in text:
-            require_categories(field, where)
-        # Each file has a dictionary of its own.
-        return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
 
     # -- the rows ----------------------------------------------------------------------------
 
@@ -183,11 +141,6 @@ class Files(DatasetRows):
         """All rows in order, read by pyarrow.dataset."""
         return super().batches(size)
 
-    def _read_ahead(self, size: int) -> dict[str, Any]:
-        """How far pyarrow reads ahead of us."""
-        # Batches of text are a megabyte each; those of Arrow files are mapped.
-        return {"batch_readahead": 16, "fragment_readahead": 4}
-
     def _blamed(self, error: Exception, name: str) -> ValueError:
         """The error with the name of its file, which pyarrow leaves out: found by reading again."""
         own = self._of_files(self._columns)
@@ -206,29 +159,26 @@ class Files(DatasetRows):
         return unreadable(path, error)
 
 
-class ArrowFiles(Files):
+def arrow_files(found: Found) -> Files:
     """Arrow IPC files."""
-
-    def __init__(self, found: Found) -> None:
-        if found.local:
-            # A batch in such a file can be as large as the file; mapped, it needs no memory.
-            found = found._replace(system=pa.fs.LocalFileSystem(use_mmap=True))
-        form = ds.IpcFileFormat()
-        schemas = read_headers(found.files, lambda path: form.inspect(path, found.system))
-        super().__init__(found, form, schemas)
+    if found.local:
+        # A batch in such a file can be as large as the file; mapped, it needs no memory.
+        found = found._replace(system=pa.fs.LocalFileSystem(use_mmap=True))
+    form = ds.IpcFileFormat()
+    return Files(found, form, read_headers(found.files, form.inspect, found.system))
 
 
 class ParquetFiles(Files):
     """Parquet files: large local ones are read by groups of rows, others by pyarrow.dataset."""
 
     def __init__(self, found: Found) -> None:
-        def header(path: str) -> tuple[Any, list[int]]:
-            with found.system.open_input_file(path) as file:
+        def header(path: str, system: Any) -> tuple[Any, list[int]]:
+            with system.open_input_file(path) as file:
                 meta = pq.read_metadata(file)
             groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
             return meta.schema.to_arrow_schema(), groups
 
-        headers = read_headers(found.files, header)
+        headers = read_headers(found.files, header, found.system)
         super().__init__(found, ds.ParquetFileFormat(), [schema for schema, _ in headers])
         self._local = found.local
         # Rows in each group of each file.
@@ -238,19 +188,15 @@ class ParquetFiles(Files):
         """Number of rows."""
         return sum(map(sum, self._groups))
 
-    def _read_ahead(self, size: int) -> dict[str, Any]:
-        """One group of rows, and as many files as make a block or two.
-
-        Local files are read as they are decoded; remote ones in few, large requests.
-        """
-        return {
+    def _batches(self, size: int) -> Batches:
+        """All rows in order."""
+        # One group of rows, and as many files as make a block or two. Local files are read as they
+        # are decoded; remote ones in few, large requests.
+        self._read_ahead = {
             "batch_readahead": 1,
             "fragment_readahead": min(max(2 * size // self._mean_rows(), 1), 16),
             "fragment_scan_options": ds.ParquetFragmentScanOptions(pre_buffer=not self._local),
         }
-
-    def _batches(self, size: int) -> Batches:
-        """All rows in order."""
         return self._slices(size) if self._sliced(size) else super()._batches(size)
 
     def _sliced(self, size: int) -> bool:
@@ -274,16 +220,22 @@ class ParquetFiles(Files):
         """Rows of Parquet files, decoded by pyarrow's threads when we ask for them."""
         own = self._of_files(self._columns)
         for fragment in self._dataset.get_fragments():
-            first = 0
+            first, keys = 0, ds.get_partition_keys(fragment.partition_expression)
             with fragment.open() as opened:
                 # Without a buffer each column of a whole group would be read at once.
                 buffer = 1 << (18 if self._local else 22)
                 file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=buffer)
                 for batch in file.iter_batches(size, columns=own):
-                    arrays = self._completed(batch, fragment, self._columns, len(batch))
+                    rows = len(batch)
+                    arrays = [
+                        pa.repeat(pa.scalar(keys.get(name), kind), rows)
+                        if name in self._of_folders
+                        else batch.column(name).cast(kind)
+                        for name, kind in self._types.items()
+                    ]
                     part = pa.RecordBatch.from_arrays(arrays, names=self._columns)
-                    yield part, Place(fragment.path, first, part.num_rows)
-                    first += part.num_rows
+                    yield part, Place(fragment.path, first, rows)
+                    first += rows
 
     def blocks(self, size: int) -> Blocks:
         """All rows in order; the thread that sums a group of rows of a Parquet file decodes it.
@@ -298,38 +250,29 @@ class ParquetFiles(Files):
     def _in_groups(self, size: int) -> Blocks:
         """Groups of rows of Parquet files, small ones together."""
         for fragment, groups in zip(self._dataset.get_fragments(), self._groups, strict=True):
-            with fragment.open() as opened:
-                meta = pq.read_metadata(opened)
+            fragment.ensure_complete_metadata()
             first = 0
             for run in _runs(groups, size):
                 rows = sum(groups[i] for i in run)
-                load = partial(self._decoded, fragment, meta, run, rows)
+                load = partial(self._decoded, fragment.subset(row_group_ids=run), rows)
                 yield load, [Place(fragment.path, first, rows)]
                 first += rows
 
-    def _decoded(
-        self, fragment: Any, meta: Any, groups: Sequence[int], rows: int, names: Sequence[str]
-    ) -> Any:
+    def _decoded(self, part: Any, rows: int, names: Sequence[str]) -> Any:
         """Some columns of some groups of rows of a file, decoded in this thread."""
-        own = self._of_files(names)
+        options = ds.ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True, buffer_size=1 << 16
+        )
         try:
-            with fragment.open() as opened:
-                file = pq.ParquetFile(opened, metadata=meta, pre_buffer=False, buffer_size=1 << 16)
-                part = file.read_row_groups(groups, own, use_threads=False)
+            return part.to_table(
+                schema=self._dataset.schema,
+                columns=list(names),
+                batch_size=rows,
+                use_threads=False,
+                fragment_scan_options=options,
+            )
         except (pa.ArrowException, OSError) as error:
-            raise self._blamed(error, fragment.path) from error
-        return pa.table(self._completed(part, fragment, names, rows), names=names)
-
-    def _completed(self, part: Any, fragment: Any, names: Sequence[str], rows: int) -> list[Any]:
-        """Columns of some rows of a file, or of its folder, of the types to read them as."""
-        keys = ds.get_partition_keys(fragment.partition_expression)
-        types = {name: self._dataset.schema.field(name).type for name in names}
-        return [
-            pa.repeat(pa.scalar(keys.get(name), kind), rows)
-            if name in self._of_folders
-            else part.column(name).cast(kind)
-            for name, kind in types.items()
-        ]
+            raise self._blamed(error, part.path) from error
 
 
 def _runs(groups: Sequence[int], size: int) -> Iterator[list[int]]:

@@ -16,12 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
-from sparsestep.sources.csv_rows import AlmostNumbers
-from sparsestep.sources.request import Columns, require_columns
+from sparsestep.sources.csv_rows import check_almost_numbers, first_other
+from sparsestep.sources.request import Request, require_columns
 from sparsestep.sources.rows import Batches, Place, Rows, block_rows, open_rows
 from sparsestep.words import quoted, repeated
 
-__all__ = ["MISSING", "categories_of", "encoded", "encoded_table", "indicators", "one_hot"]
+__all__ = [
+    "MISSING",
+    "categories_of",
+    "encoded",
+    "encoded_batches",
+    "encoded_table",
+    "indicators",
+    "with_indicators",
+]
 
 # With more categories than these, few have enough rows for an effect of their own.
 MOST_CATEGORIES = 1000
@@ -40,59 +48,43 @@ def indicators(column: str, categories: Sequence[str]) -> list[str]:
     return [f"{column}={category}" for category in categories[1:] or categories]
 
 
-def one_hot(
-    columns: Columns, rows: Rows, categories: Mapping[str, Sequence[str]]
-) -> tuple[Columns, "_OneHot"]:
-    """The columns after the encoding, and the rows that have them."""
+def with_indicators(request: Request, rows: Rows) -> Request:
+    """The same with indicators instead of the features that have categories."""
+    categories = request.categories
     require_columns(categories, rows.names, rows.where)
     for name, known in categories.items():
-        if name in (columns.target, columns.weight):
+        if name in (request.target, request.weight):
             raise ValueError(f"Column {name!r} has categories, so it can only be a feature.")
         if not known or len(set(known)) < len(known):
             raise ValueError(f"The categories of {name!r} must be one or more different texts.")
-    features: list[str] = []
-    behind: dict[str, str] = {}
-    for name in columns.features:
+    behind: list[tuple[str, str]] = []
+    for name in request.features or ():
         own = indicators(name, categories[name]) if name in categories else [name]
-        features += own
-        behind |= dict.fromkeys(own, name)
+        behind += [(feature, name) for feature in own]
+    features = [feature for feature, _ in behind]
     if len(set(features)) < len(features):
         raise ValueError(
             f"Column {repeated(features)!r} of {rows.where} has the name of a column that the "
             "categories give; rename it."
         )
-    known_to = {name: list(categories[name]) for name in columns.features if name in categories}
-    columns_after = replace(columns, features=tuple(features), behind=behind)
-    return columns_after, _OneHot(rows, columns.all, known_to)
+    return replace(request, features=features, behind=dict(behind))
 
 
-class _OneHot(Rows):
-    """Rows with columns of text encoded."""
-
-    def __init__(
-        self, rows: Rows, source_names: Sequence[str], categories: dict[str, list[str]]
-    ) -> None:
-        self._rows, self._source_names, self._categories = rows, source_names, categories
-        self.names, self.index = rows.names, rows.index
-        self.csv, self.where = rows.csv, rows.where
-
-    def select(
-        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
-    ) -> None:
-        """Choose the columns, given by their names after the encoding."""
-        self._columns = list(names)
-        self._rows.select(self._source_names, text=self._categories)
-
-    def count(self) -> int | None:
-        return self._rows.count()
-
-    def batches(self, size: int) -> Batches:
-        for batch, place in self._rows.batches(size):
-            arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-            for column, categories in self._categories.items():
-                arrays.update(encoded(arrays.pop(column), column, categories, place))
-            ordered = [arrays[column] for column in self._columns]
-            yield pa.RecordBatch.from_arrays(ordered, names=self._columns), place
+def encoded_batches(
+    rows: Rows,
+    names: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+    after: Sequence[str],
+    size: int,
+) -> Batches:
+    """Some columns of all rows, those with categories encoded; `after` orders the result."""
+    known = {name: categories[name] for name in names if name in categories}
+    rows.select(names, text=known)
+    for batch, place in rows.batches(size):
+        arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for column, own in known.items():
+            arrays.update(encoded(arrays.pop(column), column, own, place))
+        yield pa.RecordBatch.from_arrays([arrays[name] for name in after], names=after), place
 
 
 def encoded_table(
@@ -111,11 +103,9 @@ def encoded_table(
     used = [name for name in features if name in kept or column_of.get(name, name) in there]
     needed = list(dict.fromkeys(column_of.get(name, name) for name in used))
     require_columns(needed, rows.names, rows.where)
-    known = {column: list(categories) for column, (categories, _) in texts.items()}
-    one_hot = _OneHot(rows, needed, {name: known[name] for name in needed if name in known})
-    one_hot.select(used)
-    batches = [batch for batch, _ in one_hot.batches(block_rows(len(features)))]
-    table = pa.Table.from_batches(batches)
+    known = {column: categories for column, (categories, _) in texts.items()}
+    batches = encoded_batches(rows, needed, known, used, block_rows(len(features)))
+    table = pa.Table.from_batches([batch for batch, _ in batches])
     zeros = pa.nulls(table.num_rows, pa.float64()).fill_null(0.0)
     columns = [table.column(name) if name in used else zeros for name in features]
     return pa.table(columns, names=list(features))
@@ -174,43 +164,43 @@ def categories_of(
     if not chosen:
         return {}
     found: dict[str, Counter[str]] = {name: Counter() for name in chosen}
-    numbers = {name: AlmostNumbers(rows.csv) for name in text}
-    without = dict.fromkeys(chosen, 0)
+    others: dict[str, Any] = dict.fromkeys(text)
+    without: Counter[str] = Counter()
     rows.select(chosen, text=found)
     for batch, place in rows.batches(block_rows(8 * len(chosen))):
         for name, known in found.items():
             texts = _texts(batch.column(name), name, place)
-            counts = pc.value_counts(texts.drop_null())
             without[name] += texts.null_count
-            if name in text:
-                numbers[name].add(texts, counts, place)
-            known.update({each["values"]: each["counts"] for each in counts.to_pylist()})
+            if name in text and others[name] is None:
+                others[name] = first_other(texts, place, rows.csv)
+            counts = pc.value_counts(texts.drop_null()).to_pylist()
+            known.update({each["values"]: each["counts"] for each in counts})
             if len(known) > MOST_CATEGORIES:
                 if name in text:
-                    numbers[name].check(name, rows.where)
+                    _check_almost_numbers(name, known, rows, others[name])
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
                     "texts, too many to be categories; leave it out."
                 )
     for name, known in found.items():
-        _check(name, known, rows.where, numbers.get(name))
+        if not known:
+            raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
+        if name in text:
+            _check_almost_numbers(name, known, rows, others[name])
+            if pc.all(pc.match_substring_regex(pa.array(list(known)), _DATE_OR_TIME)).as_py():
+                raise NotNumbersError(name, rows.where, "dates or times")
+        if 2 * sum(count == 1 for count in known.values()) > known.total():
+            what = "texts most of which occur only once, as names of rows do"
+            raise NotNumbersError(name, rows.where, what, "put them into groups")
         if missing and without[name]:
             known[MISSING] += without[name]
     return {name: _ordered(known) for name, known in found.items()}
 
 
-def _check(name: str, known: Counter[str], where: str, numbers: AlmostNumbers | None) -> None:
-    """Raise if texts are no categories; `numbers` is None for columns given as codes."""
-    if not known:
-        raise ValueError(f"Column {name!r} of {where} holds no text at all; leave it out.")
-    if numbers is not None:
-        numbers.check(name, where)
-        if pc.all(pc.match_substring_regex(pa.array(list(known)), _DATE_OR_TIME)).as_py():
-            raise NotNumbersError(name, where, "dates or times")
-    once = sum(count == 1 for count in known.values())
-    if 2 * once > known.total():
-        what = "texts most of which occur only once, as names of rows do"
-        raise NotNumbersError(name, where, what, "put them into groups")
+def _check_almost_numbers(name: str, known: Counter[str], rows: Rows, first: Any) -> None:
+    """Raise if most texts are numbers, but not all."""
+    values, times = pa.array(list(known)), pa.array(list(known.values()))
+    check_almost_numbers(name, rows.where, values, times, first, rows.csv)
 
 
 def _ordered(counts: Counter[str]) -> list[str]:

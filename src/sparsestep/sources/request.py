@@ -6,7 +6,7 @@ Nothing here needs pyarrow, so that importing the package costs little.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Literal
@@ -18,7 +18,6 @@ from sparsestep.moments.sums import Sums
 from sparsestep.words import quoted, repeated, sentence
 
 __all__ = [
-    "Columns",
     "CsvFormat",
     "Request",
     "choose",
@@ -78,7 +77,7 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class Request:
-    """The parameters of `read_moments`."""
+    """The parameters of `read_moments`; after `choosing`, `features` are those to read."""
 
     target: str
     features: Sequence[str] | None
@@ -89,36 +88,25 @@ class Request:
     drop_missing: bool
     categories: Mapping[str, Sequence[str]]
     csv: CsvFormat | None
-
-    @property
-    def parts(self) -> int:
-        """How many moments come out."""
-        return 1 if self.folds is None else self.folds
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Names of the columns that a pass reads."""
-
-    features: tuple[str, ...]
-    target: str
-    weight: str | None
     # The column of the source behind each feature, where its name is another.
     behind: Mapping[str, str] = field(default_factory=dict)
 
+    def choosing(self, names: Sequence[Any], where: str, index: Collection[str] = ()) -> "Request":
+        """The same with the features to read, checked; see `choose`."""
+        features = choose(names, self.target, self.features, self.weight, where, index)
+        return replace(self, features=features)
+
     @property
-    def all(self) -> tuple[str, ...]:
+    def names(self) -> list[str]:
         """Features, target and weight, in this order."""
-        return (*self.features, self.target, *((self.weight,) if self.weight is not None else ()))
+        weight = [] if self.weight is None else [self.weight]
+        return [*(self.features or ()), self.target, *weight]
 
     @property
-    def no_rows(self) -> Sums:
-        """The sums of no rows of them."""
-        return Sums.empty(len(self.features), 1, self.features, flat_y=True)
-
-    def of_source(self, name: str) -> str:
-        """The name that the source has for a column."""
-        return self.behind.get(name, name)
+    def no_rows(self) -> list[Sums]:
+        """The sums of no rows, for each fold."""
+        features = tuple(self.features or ())
+        return [Sums.empty(len(features), 1, features, flat_y=True)] * (self.folds or 1)
 
 
 def choose(
@@ -128,8 +116,8 @@ def choose(
     weight: str | None,
     where: str,
     index: Collection[str] = (),
-) -> Columns:
-    """The columns to read, checked; `names` are all columns, `where` names the source in messages.
+) -> list[str]:
+    """The features to read, checked; `names` are all columns, `where` names the source in messages.
 
     If `features` is None, they are all other columns but those that name the rows, as `index` does.
     """
@@ -156,7 +144,7 @@ def choose(
     require_columns(features, names, where)
     if len(set(features)) < len(features):
         raise ValueError(f"Column {repeated(features)!r} is given more than once in features.")
-    return Columns(tuple(features), target, weight)
+    return list(features)
 
 
 def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:

@@ -6,8 +6,9 @@ read; batches hold a fixed number of bytes; and no more than a few of them exist
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from sparsestep.errors import NotNumbersError
 from sparsestep.frames import comes_from
 from sparsestep.sources.files import find_files, kind_of
-from sparsestep.sources.request import CsvFormat
+from sparsestep.sources.request import CsvFormat, require_columns
 from sparsestep.words import in_row
 
 __all__ = [
@@ -29,14 +30,14 @@ __all__ = [
     "Place",
     "Rows",
     "block_rows",
-    "index_columns",
+    "in_blocks",
     "is_text",
     "loaded",
     "numbers",
     "open_rows",
-    "pandas_schema",
+    "pandas_batches",
+    "pandas_field",
     "read_type",
-    "require_categories",
 ]
 
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
@@ -102,7 +103,7 @@ def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
 def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
     """The files behind paths, which must be of one kind."""
     from sparsestep.sources.csv_rows import CsvFiles
-    from sparsestep.sources.file_rows import ArrowFiles, ParquetFiles
+    from sparsestep.sources.file_rows import ParquetFiles, arrow_files
 
     found = find_files(paths)
     kind = kind_of(found.files)
@@ -115,24 +116,29 @@ def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
         raise ValueError(
             f"Separator, decimal mark and encoding are for CSV files; {found.files[0]} is none."
         )
-    return ParquetFiles(found) if kind == "parquet" else ArrowFiles(found)
+    return ParquetFiles(found) if kind == "parquet" else arrow_files(found)
 
 
 class Rows:
-    """An open source of rows: its columns, the columns chosen, and their values in batches."""
+    """An open source of rows: its columns, the columns chosen, and their values in batches.
 
-    where = "the table"
-    "The source, in words."
-    names: Sequence[str]
-    "All columns."
-    index: Collection[str] = ()
-    "Those in which pandas wrote its index."
+    The columns are those of one schema, or of the schemas of several files.
+    """
+
     csv: CsvFormat | None = None
     "How CSV files are read, what they show themselves included; None for all else."
 
-    def schema(self, names: Sequence[str]) -> Any:
-        """Some columns, with the types that they have."""
-        raise NotImplementedError
+    def __init__(self, where: str, schemas: Sequence[Any], files: Sequence[str] = ("",)) -> None:
+        self.where, self._files, self._schemas = where, list(files), schemas
+        # pyarrow decodes all names whenever they are asked for.
+        self._names = [schema.names for schema in schemas]
+        # Columns that only some files have are listed too, so that the missing ones are reported.
+        other = [0, *(i for i, names in enumerate(self._names) if names != self._names[0])]
+        self.names: list[str] = list(self._names[0])
+        if len(other) > 1:
+            self.names = list(dict.fromkeys(chain.from_iterable(self._names[i] for i in other)))
+        # Those in which pandas wrote its index.
+        self.index = [name for i in other for name in _index_columns(schemas[i])]
 
     def count(self) -> int | None:
         """Number of rows, if that is known without a pass."""
@@ -143,36 +149,51 @@ class Rows:
         raise NotImplementedError
 
     def blocks(self, size: int) -> Blocks:
-        """The same rows in tables of at most `size` rows: batches cut, and put together."""
-        waiting: list[Any] = []
-        places: list[Place] = []
-        have = 0
-        for batch, place in self.batches(size):
-            for start in range(0, batch.num_rows, size):
-                part = batch.slice(start, size)
-                if have + part.num_rows > size:
-                    yield loaded(pa.Table.from_batches(waiting)), places
-                    waiting, places, have = [], [], 0
-                waiting.append(part)
-                places.append(Place(place.name, place.first + start, part.num_rows))
-                have += part.num_rows
-        if waiting:
-            yield loaded(pa.Table.from_batches(waiting)), places
+        """The same rows in tables of at most `size` rows."""
+        return in_blocks(self.batches(size), size)
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
     ) -> None:
         """Choose the columns. All must hold numbers but those in `text` and in `as_is`."""
-        self._columns = list(names)
-        for field in self.schema(names):
-            if field.name in text:
-                require_categories(field)
-            elif field.name not in as_is:
-                read_type(field)
+        self._columns, self._text, self._as_is = list(names), set(text), set(as_is)
+        self._types = {name: self._type(name) for name in names}
 
     def text_among(self, names: Sequence[str]) -> list[str]:
-        """The columns that hold text."""
-        return [field.name for field in self.schema(names) if is_text(field.type)]
+        """The columns that hold text, in any of the files."""
+        return [n for n in names if any(is_text(field.type) for field, _ in self._fields(n))]
+
+    def _fields(self, name: str) -> list[tuple[Any, str]]:
+        """A column with its type in each file that has it, and the file."""
+        places = zip(self._schemas, self._files, strict=True)
+        return [(s.field(i), path) for s, path in places if (i := s.get_field_index(name)) >= 0]
+
+    def _type(self, name: str) -> Any:
+        """The type to read a column as in all files."""
+        found = {self._type_in(field, where) for field, where in self._fields(name)}
+        if len(found) == 1:
+            return found.pop()
+        if name in self._as_is:
+            raise TypeError(
+                f"Column {name!r} has another type in some of the files, such as "
+                f"{' and '.join(sorted(map(str, found)))}; read them apart."
+            )
+        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in found)
+        return pa.string() if name in self._text and not numbers else pa.float64()
+
+    def _type_in(self, field: Any, where: str) -> Any:
+        """The type to read a column of a file as."""
+        if field.name not in self._text | self._as_is:
+            return read_type(field, where)
+        no_text = pa.types.is_nested(field.type) or pa.types.is_binary(field.type)
+        if field.name in self._text and no_text:
+            of = f" of {where}" if where else ""
+            raise TypeError(
+                f"Column {field.name!r}{of} has categories, but holds values of type {field.type} "
+                "instead of text or codes."
+            )
+        # Each file has a dictionary of its own.
+        return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
 
 
 class _Stream(Rows):
@@ -182,64 +203,44 @@ class _Stream(Rows):
         self._rows = getattr(source, "num_rows", None)
         reader = isinstance(source, pa.RecordBatchReader)
         self._reader = source if reader else pa.RecordBatchReader.from_stream(source)
-        self.names = self._reader.schema.names
-        self.index = index_columns(self._reader.schema)
-
-    def schema(self, names: Sequence[str]) -> Any:
-        return pa.schema([self._reader.schema.field(name) for name in names])
+        super().__init__("the table", [self._reader.schema])
 
     def count(self) -> int | None:
         return self._rows
 
     def batches(self, size: int) -> Batches:
-        first = 0
-        for batch in self._reader:
-            yield batch.select(self._columns), Place("", first, batch.num_rows)
-            first += batch.num_rows
+        return _placed(batch.select(self._columns) for batch in self._reader)
 
 
 class _Pandas(Rows):
     """A pandas frame, turned into Arrow a slice at a time."""
 
-    where = "the frame"
-
     def __init__(self, frame: Any) -> None:
         self._frame = frame
+        super().__init__("the frame", [pa.schema([])])
         self.names = list(frame.columns)
 
-    def schema(self, names: Sequence[str]) -> Any:
-        # Without the values, text in columns of objects would not be found.
-        return _pandas_fields(self._frame[list(names)])
+    def _fields(self, name: str) -> list[tuple[Any, str]]:
+        require_columns([name], self.names, self.where)
+        return [(pandas_field(self._frame, name), "")]
 
     def count(self) -> int:
         return len(self._frame)
 
-    def select(
-        self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
-    ) -> None:
-        self._frame = self._frame[list(names)]
-        self._schema = pandas_schema(self._frame, {*text, *as_is})
-        super().select(names, text, as_is)
-
     def batches(self, size: int) -> Batches:
-        for first in range(0, len(self._frame), size):
-            part = self._frame.iloc[first : first + size]
-            batch = pa.RecordBatch.from_pandas(part, self._schema, preserve_index=False)
-            yield batch, Place("", first, len(part))
+        fields = (pandas_field(self._frame, name) for name in self._columns)
+        return _placed(pandas_batches(self._frame[self._columns], fields, size))
 
 
 class DatasetRows(Rows):
     """A pyarrow Dataset, read as it is."""
 
-    def __init__(self, dataset: Any, where: str = "the dataset") -> None:
-        self._dataset = dataset
-        self.where = where
-        self.names = dataset.schema.names
-        self.index = index_columns(dataset.schema)
+    # How far pyarrow reads ahead, where nothing is known of the files.
+    _read_ahead: Mapping[str, Any] = {"batch_readahead": 2, "fragment_readahead": 2}
 
-    def schema(self, names: Sequence[str]) -> Any:
-        """Some columns, with the types that they have."""
-        return pa.schema([self._dataset.schema.field(name) for name in names])
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        super().__init__("the dataset", [dataset.schema])
 
     def count(self) -> int | None:
         """Number of rows, but for text files, where it costs a pass."""
@@ -253,7 +254,7 @@ class DatasetRows(Rows):
             batch_size=size,
             # Kept, the footers of many files would fill the memory.
             cache_metadata=False,
-            **self._read_ahead(size),
+            **self._read_ahead,
         )
         name, first = "", 0
         for tagged in scanner.scan_batches():
@@ -264,15 +265,37 @@ class DatasetRows(Rows):
             yield tagged.record_batch, Place(name, first, rows)
             first += rows
 
-    def _read_ahead(self, size: int) -> dict[str, Any]:
-        """How far pyarrow reads ahead, where nothing is known of the files."""
-        return {"batch_readahead": 2, "fragment_readahead": 2}
+
+def _placed(batches: Iterable[Any]) -> Batches:
+    """Batches with their places in something without a name."""
+    first = 0
+    for batch in batches:
+        yield batch, Place("", first, batch.num_rows)
+        first += batch.num_rows
+
+
+def in_blocks(batches: Batches, size: int) -> Blocks:
+    """Batches cut, and put together to tables of at most `size` rows."""
+    waiting: list[Any] = []
+    places: list[Place] = []
+    have = 0
+    for batch, place in batches:
+        for start in range(0, batch.num_rows, size):
+            part = batch.slice(start, size)
+            if have + part.num_rows > size:
+                yield loaded(pa.Table.from_batches(waiting)), places
+                waiting, places, have = [], [], 0
+            waiting.append(part)
+            places.append(Place(place.name, place.first + start, part.num_rows))
+            have += part.num_rows
+    if waiting:
+        yield loaded(pa.Table.from_batches(waiting)), places
 
 
 # -- types of columns ------------------------------------------------------------------------
 
 
-def index_columns(schema: Any) -> list[str]:
+def _index_columns(schema: Any) -> list[str]:
     """The columns in which pandas wrote the index of a frame, by its metadata."""
     said = (schema.metadata or {}).get(b"pandas")
     # A range has no column.
@@ -313,33 +336,21 @@ def is_text(kind: Any) -> bool:
     return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
-def require_categories(field: Any, where: str = "") -> None:
-    """Raise unless a column holds text, or values that can be written as text."""
-    if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-        of = f" of {where}" if where else ""
-        raise TypeError(
-            f"Column {field.name!r}{of} has categories, but holds values of type {field.type} "
-            "instead of text or codes."
-        )
-
-
-def pandas_schema(frame: Any, own: Collection[str] = ()) -> Any:
-    """Types to read the columns of a pandas frame as; columns in `own` keep their type."""
-    fields = _pandas_fields(frame)
-    return pa.schema([f if f.name in own else pa.field(f.name, read_type(f)) for f in fields])
-
-
-def _pandas_fields(frame: Any) -> Any:
-    """The columns of a pandas frame, with the types that Arrow finds for them."""
+def pandas_field(frame: Any, name: str) -> Any:
+    """A column of a pandas frame, with the type that Arrow finds for it."""
+    column = frame[name]
     try:
-        return pa.Schema.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException:
-        # Which column it is can be seen only by trying each; on all, that takes far longer.
-        for name in frame.columns:
-            try:
-                pa.Schema.from_pandas(frame[[name]], preserve_index=False)
-            except pa.ArrowException as error:
-                raise TypeError(
-                    f"Column {name!r} holds values that are not all numbers: {error}"
-                ) from error
-        raise
+        # Text in columns of objects is found by their values only.
+        values = column if column.dtype == object else column.iloc[:0]
+        return pa.field(name, pa.array(values, from_pandas=True).type)
+    except pa.ArrowException as error:
+        what = f"values that are not all numbers ({column.dtype})"
+        raise TypeError(f"Column {name!r} holds {what}: {error}") from error
+
+
+def pandas_batches(frame: Any, fields: Iterable[Any], size: int) -> Iterator[Any]:
+    """Columns of a pandas frame as Arrow batches: a copy of all might not fit beside it."""
+    schema = pa.schema(fields)
+    for first in range(0, len(frame), size):
+        part = frame.iloc[first : first + size]
+        yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)

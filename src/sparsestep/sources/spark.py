@@ -11,8 +11,8 @@ from typing import Any
 from sparsestep.errors import NotNumbersError
 from sparsestep.moments.sums import Sums
 from sparsestep.moments.sums import merge as merged_sums
-from sparsestep.sources.merging import FoldSums, Parts, RowCounts
-from sparsestep.sources.request import Columns, Request, choose, load
+from sparsestep.sources.folds import Parts, RowCounts, added
+from sparsestep.sources.request import Request, load
 
 __all__ = ["sums_of"]
 
@@ -33,30 +33,33 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
         raise TypeError(f"The source must be a Spark frame, not {type(source).__name__}.")
     functions = load("pyspark.sql.functions", "spark")
     where = "the Spark frame"
-    columns = choose(source.columns, request.target, request.features, request.weight, where)
-    for name in columns.all:
+    request = request.choosing(source.columns, where)
+    for name in request.names:
         _require_numbers(name, source.schema[name].dataType.simpleString())
     # Spark takes a dot in a name for a field of a structure, so names stay here. A type for all
     # keeps decimals and booleans simple.
-    quoted = ("`" + name.replace("`", "``") + "`" for name in columns.all)
+    quoted = ("`" + name.replace("`", "``") + "`" for name in request.names)
     frame = source.select(
         *(functions.col(name).cast("double").alias(f"c{i}") for i, name in enumerate(quoted))
     )
-    rows = frame.mapInArrow(_partition_function(columns, request), SCHEMA)
-    partitions, size = frame.rdd.getNumPartitions(), 8 * len(columns.features) ** 2
-    if partitions * request.parts * size > GROUP_BYTES:
+    rows = frame.mapInArrow(_partition_function(request), SCHEMA)
+    partitions, size = frame.rdd.getNumPartitions(), 8 * len(request.features or ()) ** 2
+    if partitions * (request.folds or 1) * size > GROUP_BYTES:
         rows = _merged(rows, partitions, max(GROUP_BYTES // size, 2), functions)
-    nothing = [columns.no_rows] * request.parts
-    sums, counts = FoldSums(nothing), RowCounts()
-    for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
-        value: Value = pickle.loads(row.value)
-        if isinstance(value, ValueError):
-            raise value
-        if isinstance(value, RowCounts):
-            counts.add(value)
-        else:
-            sums.add([*nothing[: row.fold], value, *nothing[row.fold + 1 :]])
-    return sums.result(), counts, where
+    nothing, counts = request.no_rows, RowCounts()
+
+    def parts() -> Iterator[Parts]:
+        nonlocal counts
+        for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
+            value: Value = pickle.loads(row.value)
+            if isinstance(value, ValueError):
+                raise value
+            if isinstance(value, RowCounts):
+                counts += value
+            else:
+                yield [*nothing[: row.fold], value, *nothing[row.fold + 1 :]]
+
+    return added(nothing, parts()), counts, where
 
 
 def _require_numbers(name: str, kind: str) -> None:
@@ -67,9 +70,7 @@ def _require_numbers(name: str, kind: str) -> None:
         raise NotNumbersError(name, "the Spark frame", what.get(kind, f"values of type {kind}"))
 
 
-def _partition_function(
-    columns: Columns, request: Request
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _partition_function(request: Request) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that runs on the executors, once for each partition."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
@@ -81,9 +82,9 @@ def _partition_function(
         context = TaskContext.get()
         assert context is not None
         part = context.partitionId()
-        tables = (pa.Table.from_arrays(batch.columns, names=columns.all) for batch in batches)
+        tables = (pa.Table.from_arrays(batch.columns, names=request.names) for batch in batches)
         try:
-            parts, counts = partition_sums(tables, part, columns, request)
+            parts, counts = partition_sums(tables, part, request)
         except ValueError as error:
             # Raised here it would reach the user inside the stack of the executor.
             yield _row(part, -1, error)
@@ -132,6 +133,6 @@ def _merged_value(values: Sequence[Value]) -> Value:
         if isinstance(value, ValueError):
             return value
         if isinstance(value, RowCounts):
-            counts.add(value)
+            counts += value
     sums = [value for value in values if isinstance(value, Sums)]
     return merged_sums(sums) if sums else counts

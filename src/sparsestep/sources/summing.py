@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,18 @@ from numpy.typing import NDArray
 from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
 from sparsestep.moments.one_pass import fold_sums
 from sparsestep.moments.table import Table
-from sparsestep.sources.folds import FoldNumbers
-from sparsestep.sources.merging import FoldSums, Parts, RowCounts
-from sparsestep.sources.one_hot import one_hot
-from sparsestep.sources.request import Columns, Request, choose
-from sparsestep.sources.rows import Load, Place, block_rows, loaded, numbers, open_rows
+from sparsestep.sources.folds import FoldNumbers, Parts, RowCounts, added
+from sparsestep.sources.one_hot import encoded_batches, with_indicators
+from sparsestep.sources.request import Request
+from sparsestep.sources.rows import (
+    Load,
+    Place,
+    block_rows,
+    in_blocks,
+    loaded,
+    numbers,
+    open_rows,
+)
 from sparsestep.threads import one_blas_thread
 from sparsestep.words import row_of
 
@@ -37,13 +44,16 @@ COLUMNS_AT_ONCE = 8
 def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
     """Sums of anything that Arrow can read, the rows counted, and the source in words."""
     rows = open_rows(source, request.csv)
-    columns = choose(
-        rows.names, request.target, request.features, request.weight, rows.where, rows.index
-    )
+    request = request.choosing(rows.names, rows.where, rows.index)
     if request.categories:
-        columns, rows = one_hot(columns, rows, request.categories)
-    rows.select(columns.all)
-    this = _Pass(columns, request)
+        of_source, request = request.names, with_indicators(request, rows)
+        size = block_rows(len(request.names))
+        batches = encoded_batches(rows, of_source, request.categories, request.names, size)
+        blocks = in_blocks(batches, size)
+    else:
+        rows.select(request.names)
+        blocks = rows.blocks(block_rows(len(request.names)))
+    this = _Pass(request)
     threads = min(pa.cpu_count(), MOST_THREADS)
     running: deque[tuple[int, Future[Parts]]] = deque()
     with (
@@ -53,40 +63,43 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
         ThreadPoolExecutor(threads) as pool,
     ):
 
-        def merge_oldest() -> None:
-            # Sums merged in the order of the rows do not depend on the threads.
+        def oldest() -> Parts:
             count, job = running.popleft()
-            this.sums.add(job.result())
+            parts = job.result()
             advance(count)
+            return parts
+
+        def in_order() -> Iterator[Parts]:
+            # Sums merged in the order of the rows do not depend on the threads.
+            for block in starmap(this.block, blocks):
+                running.append((block.rows, pool.submit(this.sums_of_block, block)))
+                del block
+                if len(running) > threads:
+                    yield oldest()
+            while running:
+                yield oldest()
 
         try:
-            for load, places in rows.blocks(block_rows(len(columns.all))):
-                block = this.block(load, places)
-                running.append((block.rows, pool.submit(this.sums_of_block, block)))
-                del load, block
-                while len(running) > threads:
-                    merge_oldest()
-            while running:
-                merge_oldest()
+            parts = added(request.no_rows, in_order())
         finally:
             for _, job in running:
                 job.cancel()
-    return this.sums.result(), this.counts, rows.where
+    return parts, this.counts, rows.where
 
 
-def partition_sums(
-    tables: Any, part: int, columns: Columns, request: Request
-) -> tuple[Parts, RowCounts]:
+def partition_sums(tables: Any, part: int, request: Request) -> tuple[Parts, RowCounts]:
     """Sums of one partition, given as tables in order, in the thread that asks for them."""
-    this = _Pass(columns, request, part)
-    for table in tables:
-        place = Place(f"partition {part}", this.counts.rows, table.num_rows)
-        this.sums.add(this.sums_of_block(this.block(loaded(table), [place])))
-    return this.sums.result(), this.counts
+    this = _Pass(request, part)
+
+    def in_order() -> Iterator[Parts]:
+        for table in tables:
+            place = Place(f"partition {part}", this.counts.rows, table.num_rows)
+            yield this.sums_of_block(this.block(loaded(table), [place]))
+
+    return added(request.no_rows, in_order()), this.counts
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Columns of some rows, the rows to use (None: all) and the fold of each (None: one)."""
 
     load: Load
@@ -99,17 +112,22 @@ class _Block:
         """All rows, used or not."""
         return sum(place.rows for place in self.places)
 
+    def where(self, row: int) -> str:
+        """How a message says where a row is."""
+        for place in self.places:
+            if row < place.rows:
+                break
+            row -= place.rows
+        return place.row(int(row))
+
 
 class _Pass:
     """One pass over rows in order: drops missing values, assigns folds, counts and sums."""
 
-    def __init__(self, columns: Columns, request: Request, part: int = 0) -> None:
-        self.columns, self.drop_missing = columns, request.drop_missing
+    def __init__(self, request: Request, part: int = 0) -> None:
+        self.request, self.counts = request, RowCounts()
         folds = request.folds
         self.numbers = None if folds is None else FoldNumbers(folds, request.seed, part)
-        self.parts = request.parts
-        self.counts = RowCounts()
-        self.sums = FoldSums([columns.no_rows] * request.parts)
         # Each thread uses its room again for the next block.
         self.memory = threading.local()
 
@@ -121,8 +139,8 @@ class _Pass:
         rows = sum(place.rows for place in places)
         self.counts.rows += rows
         keep = None
-        if self.drop_missing:
-            table = load(self.columns.all)
+        if self.request.drop_missing:
+            table = load(self.request.names)
             load, keep = loaded(table), self._complete(table)
         rows = rows if keep is None else len(keep)
         return _Block(load, places, keep, None if self.numbers is None else self.numbers.take(rows))
@@ -131,11 +149,11 @@ class _Pass:
         """Numbers of the rows without a missing value; None if that is all of them."""
         missing = np.zeros(table.num_rows, dtype=bool)
         # The features that stand for one column of the source are missing together.
-        features_of = {self.columns.of_source(name): name for name in self.columns.all}
-        for name, feature in features_of.items():
+        behind = self.request.behind
+        for name, feature in {behind.get(name, name): name for name in self.request.names}.items():
             column = table.column(feature)
             if column.null_count or pa.types.is_floating(column.type):
-                where = pc.is_null(column, nan_is_null=True).to_numpy()
+                where = np.asarray(pc.is_null(column, nan_is_null=True))
                 if count := int(np.count_nonzero(where)):
                     self.counts.missing[name] += count
                     missing |= where
@@ -145,24 +163,25 @@ class _Pass:
 
     def sums_of_block(self, block: _Block) -> Parts:
         """Sums of each fold of a block."""
-        columns, rows, fold_of = self.columns, block.keep, block.folds
+        request, rows, fold_of = self.request, block.keep, block.folds
+        features, parts = tuple(request.features or ()), request.folds or 1
         if fold_of is not None:
             # Rows gathered fold by fold are summed without another copy. Small integers sort
             # fastest.
-            order = np.argsort(fold_of.astype(np.min_scalar_type(self.parts)), kind="stable")
+            order = np.argsort(fold_of.astype(np.min_scalar_type(parts)), kind="stable")
             rows, fold_of = (order if rows is None else rows[order]), fold_of[order]
         n = block.rows if rows is None else len(rows)
         weight = None
-        if columns.weight is not None:
-            weight = _gathered(block.load, [columns.weight], rows, np.empty(n))[:, 0]
+        if request.weight is not None:
+            weight = _gathered(block.load, [request.weight], rows, np.empty(n))[:, 0]
         if n == 0 or (weight is not None and not weight.any()):
-            return [columns.no_rows] * self.parts
-        X = _gathered(block.load, columns.features, rows, self._room(n * len(columns.features)))
-        y = _gathered(block.load, [columns.target], rows, np.empty(n))[:, 0]
+            return request.no_rows
+        X = _gathered(block.load, features, rows, self._room(n * len(features)))
+        y = _gathered(block.load, [request.target], rows, np.empty(n))[:, 0]
         try:
-            return fold_sums(Table(X, y, weight, columns.features), fold_of, self.parts)
+            return fold_sums(Table(X, y, weight, features), fold_of, parts)
         except ValueError as error:
-            raise _explained(block, columns, error) from None
+            raise _explained(block, request, error) from None
 
     def _room(self, size: int) -> NDArray[np.float64]:
         """Memory for `size` numbers, the same for all blocks that a thread sums."""
@@ -194,51 +213,34 @@ def _gathered(
     return result
 
 
-def _explained(block: _Block, columns: Columns, error: ValueError) -> ValueError:
+def _explained(block: _Block, request: Request, error: ValueError) -> ValueError:
     """The error for a block that has no moments, with the place of the first bad value."""
-    table = block.load(columns.all)
-    use = np.ones(table.num_rows, dtype=bool)
-    if block.keep is not None:
-        use[:] = False
-        use[block.keep] = True
-    if columns.weight is not None:
-        weight = np.asarray(numbers(table.column(columns.weight)), dtype=np.float64)
-        bad = use & ~(np.isfinite(weight) & (weight >= 0))
+    names, rows = request.names, block.keep if block.keep is not None else np.arange(block.rows)
+    values = _gathered(block.load, names, rows, np.empty(len(rows) * len(names)))
+    if request.weight is not None:
+        weight = values[:, -1]
+        bad = ~(np.isfinite(weight) & (weight >= 0))
         if bad.any():
-            row = int(bad.argmax())
-            what = f"Weight {columns.weight!r} is {weight[row]}"
-            remedy = "weights must be finite and not negative"
-            return InputError(what, _row(block.places, row), remedy)
-        use &= weight > 0
-    found = []
-    for name in (*columns.features, columns.target):
-        values = np.asarray(numbers(table.column(name)), dtype=np.float64)
-        bad = use & ~np.isfinite(values)
-        if bad.any():
-            row = int(bad.argmax())
-            found.append((row, name, values[row]))
-    if found:
-        row, name, value = min(found, key=lambda each: each[0])
-        where = _row(block.places, row)
-        if np.isnan(value):
-            what = f"Column {columns.of_source(name)!r} has a missing value"
+            i = int(bad.argmax())
+            what = f"Weight {request.weight!r} is {weight[i]}"
+            return InputError(what, block.where(rows[i]), "weights must be finite and not negative")
+        values[weight == 0] = 0.0
+    found = np.argwhere(~np.isfinite(values))
+    if len(found):
+        i, j = found[0]
+        where = block.where(rows[i])
+        if np.isnan(values[i, j]):
+            what = f"Column {request.behind.get(names[j], names[j])!r} has a missing value"
             remedy = "fill it in, or leave out such rows with drop_missing"
             return MissingValueError(what, where, remedy)
-        what = f"Column {name!r} has the value {value}"
+        what = f"Column {names[j]!r} has the value {values[i, j]}"
         return InputError(what, where, "replace it or remove the row")
     if isinstance(error, OutOfRangeError):
-        error = error.naming(columns.target)
+        error = error.naming(request.target)
     first, last = block.places[0], block.places[-1]
     of = f" of {first.name}" if last.name != first.name else ""
     end = row_of(last.first + last.rows - 1, last.name)
     return ValueError(f"In rows {first.first}{of} to {end}: {error}")
-
-
-def _row(places: Sequence[Place], row: int) -> str:
-    """How a message says where a row of a block is."""
-    starts = np.cumsum([0, *(place.rows for place in places)])
-    k = int(np.searchsorted(starts, row, side="right")) - 1
-    return places[k].row(row - int(starts[k]))
 
 
 @contextmanager
