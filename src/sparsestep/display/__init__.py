@@ -1,8 +1,8 @@
 """The pictures, by scikit-learn's convention for displays.
 
-A constructor checks and stores arrays. `plot` imports matplotlib, draws, keeps `ax_`, `figure_` and
-the artists, and returns the display. The class methods `from_...` compute what the constructor
-needs, plot, and return the display.
+A constructor checks and stores arrays. `plot` imports matplotlib, draws, and keeps `ax_`,
+`figure_` and the artists. The class methods `from_...` compute what the constructor needs, and
+plot.
 """
 
 from sparsestep.display.annealing import AnnealingDisplay

@@ -134,6 +134,11 @@ class AnnealingDisplay(Display):
         **settings
             ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
             ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
+
+        Returns
+        -------
+        AnnealingDisplay
+            The display, plotted.
         """
         require_matplotlib(f"{cls.__name__}.from_data")
         moments = Moments.from_data(X, y)
@@ -176,6 +181,10 @@ class AnnealingDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
+        Returns
+        -------
+        AnnealingDisplay
+            The display, plotted.
 
         Examples
         --------
@@ -207,6 +216,11 @@ class AnnealingDisplay(Display):
             :meth:`PathDisplay.plot`.
         max_labels : int, default=12
             The largest number of variables that are named.
+
+        Returns
+        -------
+        AnnealingDisplay
+            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -151,6 +151,10 @@ class CVDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
+        Returns
+        -------
+        CVDisplay
+            The display, plotted.
 
         Examples
         --------
@@ -195,6 +199,11 @@ class CVDisplay(Display):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CVDisplay
+            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -87,6 +87,10 @@ class InclusionDisplay(Display):
         ax, most : optional
             As in :meth:`plot`.
 
+        Returns
+        -------
+        InclusionDisplay
+            The display, plotted.
 
         Examples
         --------
@@ -113,6 +117,11 @@ class InclusionDisplay(Display):
             Where to draw; a new figure by default, as high as the bars need.
         most : int, default=30
             The largest number of bars; given axes have no more than there is room for names.
+
+        Returns
+        -------
+        InclusionDisplay
+            This object.
         """
         if most < 1:
             raise ValueError(f"most must be at least 1; got {most}.")

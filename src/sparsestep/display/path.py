@@ -153,6 +153,10 @@ class PathDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
+        Returns
+        -------
+        PathDisplay
+            The display, plotted.
 
         Examples
         --------
@@ -207,6 +211,10 @@ class PathDisplay(Display):
         ax, max_labels : optional
             As in :meth:`plot`.
 
+        Returns
+        -------
+        PathDisplay
+            The display, plotted.
 
         Examples
         --------
@@ -257,6 +265,11 @@ class PathDisplay(Display):
             The largest number of variables that are named.
         steps : bool, optional
             In place of the display's own.
+
+        Returns
+        -------
+        PathDisplay
+            This object.
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -96,6 +96,11 @@ class PenaltyDisplay(Display):
         ax : matplotlib Axes or sequence of them, optional
             Where to draw; a new figure by default. Panels need as many axes, or one that gives
             its place to them.
+
+        Returns
+        -------
+        PenaltyDisplay
+            This object.
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         self.axes_ = self._panels(ax)

@@ -116,7 +116,8 @@ def by_validation(
     _check_rule(rule, shrink, len(parts.test))
     whole = parts.whole
     problem = ScaledProblem.of(whole, settings)
-    wide = any(moments.is_thin for moments in parts.train)
+    # A weight of k is k copies of a row, which would not make a training set thin.
+    wide = any(each.is_thin and each.weight_sum < each.n_features for each in parts.train)
     grid = alphas_to_fit(problem, alphas, settings, wide=wide)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
