@@ -33,7 +33,7 @@ from sparsestep import (
 )
 from sparsestep.model.document import sealed
 from sparsestep.model.file import load_model, save_model
-from sparsestep.solvers.equations import ScaledProblem, Settings
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
 from sparsestep.sources import CsvFormat

@@ -10,7 +10,7 @@ from sparsestep import SparseStep, sparsestep_path
 from sparsestep.errors import LostDigitsWarning
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import Gram, solve_all
-from sparsestep.solvers.equations import later_copies
+from sparsestep.solvers.scaled_problem import later_copies
 from sparsestep.solvers.schedule import Schedule
 
 

@@ -29,8 +29,8 @@ from sparsestep.model.file import document_of
 from sparsestep.report import render_report
 from sparsestep.selection.cross_validation import CVErrors
 from sparsestep.selection.grid import every_size
-from sparsestep.solvers.equations import Settings
 from sparsestep.solvers.fitting import fit_alphas
+from sparsestep.solvers.scaled_problem import Settings
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])
 

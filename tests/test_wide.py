@@ -13,9 +13,9 @@ from designs import WIDE_KINDS, compare_rows, largest_drop, solve, wide_problem
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.errors import ManyVariablesWarning
 from sparsestep.reference import sparsestep_reference
-from sparsestep.solvers.equations import copies_among_rows
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.scaled_problem import copies_among_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets, solve_wide, supported_size
 

@@ -29,7 +29,7 @@ from sparsestep.model.file import fitted_document, fitted_of, write_document
 from sparsestep.selection.criteria import Criterion
 from sparsestep.selection.cross_validation import Rule
 from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
-from sparsestep.solvers.equations import Settings
+from sparsestep.solvers.scaled_problem import Settings
 
 __all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
 

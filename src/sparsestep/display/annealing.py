@@ -18,8 +18,8 @@ from sparsestep.display.base import (
 )
 from sparsestep.frames import column_names
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.equations import Settings
 from sparsestep.solvers.fitting import literal_steps
+from sparsestep.solvers.scaled_problem import Settings
 from sparsestep.solvers.schedule import Schedule
 
 if TYPE_CHECKING:

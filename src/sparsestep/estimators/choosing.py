@@ -33,9 +33,9 @@ from sparsestep.selection.grid import alphas_to_fit, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
 from sparsestep.selection.splitting import TrainAndTest
 from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.equations import ScaledProblem, Settings
 from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import refine
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, quoted, variables
 

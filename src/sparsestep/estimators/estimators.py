@@ -39,7 +39,7 @@ from sparsestep.moments.table import Table, new_rows
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
 from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.equations import Settings
+from sparsestep.solvers.scaled_problem import Settings
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict

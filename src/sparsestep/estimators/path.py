@@ -18,9 +18,9 @@ from sparsestep.selection.criteria import (
     supported,
 )
 from sparsestep.selection.grid import alphas_to_fit, fit_every_size
-from sparsestep.solvers.equations import ScaledProblem, Settings
 from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import refine_path
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, variables
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
-from sparsestep.solvers.equations import copies_among_rows, later_copies
+from sparsestep.solvers.scaled_problem import copies_among_rows, later_copies
 from sparsestep.threads import side_by_side
 
 __all__ = ["COLLINEAR", "Fingerprint", "zero_one"]

@@ -16,8 +16,8 @@ from scipy.linalg import lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors
-from sparsestep.solvers.equations import Settings, unit_gram, units
 from sparsestep.solvers.fitting import Fits
+from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
 
 __all__ = ["LEAST_INCLUSION", "averaged", "errors_of_averages", "model_weights"]
 

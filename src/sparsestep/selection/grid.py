@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.criteria import best_fitting
-from sparsestep.solvers.equations import (
+from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
+from sparsestep.solvers.scaled_problem import (
     ScaledProblem,
     Settings,
     independent_columns,
 )
-from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
 from sparsestep.solvers.wide import supported_size
 from sparsestep.threads import one_blas_thread
 
@@ -84,12 +84,12 @@ def _ends(
         top, least = _better(top, least, climb, sizes(climb))
         climb = climb * ratio**_ROUND
     bottom, most = top / ratio, np.full(len(top), -1)
-    descent = top[:, np.newaxis] * ratio ** -np.arange(1.0, 2 * _ROUND + 1)
+    descent = top[:, np.newaxis] * ratio ** -np.arange(1.0, _ROUND + 1)
     while np.any(most < full) and np.all(descent[:, 0] > search.least_share / spread * top):
         kept = np.minimum(sizes(descent), full)
         bottom, fewest = _better(bottom, -most, descent, -kept)
         most = -fewest
-        descent = descent * ratio ** -(2 * _ROUND)
+        descent = descent * ratio**-_ROUND
     return top, bottom
 
 

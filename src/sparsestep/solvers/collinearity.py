@@ -13,7 +13,7 @@ from scipy.linalg import lapack
 from sparsestep.errors import LostDigitsWarning, warn
 from sparsestep.moments.moments import Moments
 from sparsestep.reference import negligible
-from sparsestep.solvers.equations import unit_gram
+from sparsestep.solvers.scaled_problem import unit_gram
 
 __all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
-from sparsestep.solvers.equations import ScaledProblem, Settings
 from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread, side_by_side
 

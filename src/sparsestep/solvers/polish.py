@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsestep.solvers.equations import spanned_by_earlier
+from sparsestep.solvers.scaled_problem import spanned_by_earlier
 
 __all__ = ["RowGram", "polish_path"]
 

@@ -24,7 +24,7 @@ from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.penalty import weights
 from sparsestep.solvers.collinearity import Collinearity, collinearity
-from sparsestep.solvers.equations import Settings, units
+from sparsestep.solvers.scaled_problem import Settings, units
 
 __all__ = ["refine", "refine_path"]
 

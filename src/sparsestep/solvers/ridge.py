@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.equations import unit_gram
 from sparsestep.solvers.fitting import Fits
+from sparsestep.solvers.scaled_problem import unit_gram
 
 __all__ = ["ridge_on_supports"]
 
