@@ -153,6 +153,24 @@ def test_labels_take_room_from_given_axes_without_layout(fitted):
     assert display.figure_ is figure
 
 
+def test_labels_take_room_from_axes_outside_a_grid(fitted):
+    figure = plt.figure()
+    display = PathDisplay.from_estimator(fitted, ax=figure.add_axes((0.1, 0.1, 0.89, 0.85)))
+    figure.canvas.draw()
+    around = display.ax_.get_tightbbox()
+    assert np.all(around.min >= -1) and np.all(around.max <= figure.bbox.max + 1)
+    assert figure.get_layout_engine() is None
+
+
+def test_subplots_can_be_adjusted_once_the_layout_is_given_up(fitted):
+    figure, ax = plt.subplots()
+    PathDisplay.from_estimator(fitted, ax=ax)
+    figure.set_layout_engine("none")
+    figure.subplots_adjust(right=0.6)
+    figure.canvas.draw()
+    assert_allclose(ax.get_position().x1, 0.6)
+
+
 def test_labels_take_room_in_subfigures_too(fitted):
     left, right = plt.figure(figsize=(9, 4)).subfigures(1, 2)
     one, other = (PathDisplay.from_estimator(fitted, ax=f.subplots()) for f in (left, right))

@@ -60,13 +60,27 @@ class Display:
 
 
 def make_room(ax: Axes) -> None:
-    """Give a figure without a layout one of matplotlib's, if all its axes stand in a grid."""
+    """Give a figure without a layout one of matplotlib's, if all its axes stand in a grid.
+
+    No layout moves other axes: they become smaller if labels stand beyond the edge of the figure.
+    """
     figure = ax.get_figure(root=True)
     if figure is None or figure.get_layout_engine() is not None:
         return
     if all(each.get_subplotspec() is not None for each in [ax, *figure.axes]):
-        # The tight one lets `tight_layout` and `subplots_adjust` follow, but knows no subfigures.
+        # The tight one lets `tight_layout` follow, but knows no subfigures.
         figure.set_layout_engine("constrained" if figure.subfigs else "tight")
+        return
+    around, box, edge = ax.get_tightbbox(), ax.get_window_extent().get_points(), ax.figure.bbox
+    if around is None:
+        return
+    inward = np.array([[1.0], [-1.0]])
+    beyond = np.maximum(inward * (edge.get_points() - around.get_points()), 0.0)
+    if beyond.any():
+        # Never below half: a picture without names is better than names without a picture.
+        beyond *= np.minimum(1.0, 0.5 * (box[1] - box[0]) / np.maximum(beyond.sum(axis=0), 1.0))
+        corners = ax.figure.transSubfigure.inverted().transform(box + inward * beyond)
+        ax.set_position((*corners[0], *(corners[1] - corners[0])))
 
 
 def require_matplotlib(caller: str) -> None:

@@ -258,9 +258,10 @@ class PathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes. A figure
-            without a layout engine gets one of matplotlib's, to make room for them, if all its
-            axes stand in a grid of subplots.
+            Where to draw; a new figure by default. Names stand to the right of the axes. To make
+            room for them, a figure without a layout engine gets one of matplotlib's if all its axes
+            stand in a grid of subplots (``subplots_adjust`` has an effect again after
+            ``figure.set_layout_engine("none")``); otherwise the axes become smaller.
         max_labels : int, default=12
             The largest number of variables that are named.
         steps : bool, optional
