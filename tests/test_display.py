@@ -445,6 +445,16 @@ def test_path_of_alpha_zero_and_few_others(alphas, steps):
     assert_array_equal(display.lines_[0].get_ydata()[-2:], 1.0)
 
 
+@pytest.mark.parametrize("steps", [True, False])
+def test_a_path_of_alpha_zero_alone_stands_in_the_middle(steps):
+    display = PathDisplay(alphas=[0.0], coefs=[[1.0], [0.0]]).plot(steps=steps)
+    display.figure_.canvas.draw()
+    left, right = display.ax_.get_xlim()
+    assert left == -right and shown_ticks(display.ax_) == ["0"]
+    # A single point is seen by its mark alone.
+    assert display.lines_[0].get_marker() == "o" and display.lines_[0].get_xdata()[0] == 0.0
+
+
 def test_cv_draws_alpha_zero_at_the_end(data):
     model = SparseStepCV(alphas=[0.0, 1e6, 2e6], cv=3).fit(*data)
     assert model.alpha_ == 0.0

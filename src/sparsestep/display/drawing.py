@@ -16,7 +16,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.scale import LogScale, ScaleBase, SymmetricalLogScale
+from matplotlib.scale import LinearScale, LogScale, ScaleBase, SymmetricalLogScale
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
@@ -123,11 +123,17 @@ def _lines(note: str, longest: int) -> list[str]:
 def log_axis(ax: Axes, values: Sequence[float] | Array) -> ScaleBase:
     """Logarithmic x axis that falls over these values, linear from the least of them to a zero."""
     values = np.asarray(values)
-    above = values[values > 0] if values.any() else np.ones(1)
+    scale: ScaleBase
+    if not values.any():
+        scale = LinearScale(ax.xaxis)
+        ax.set_xscale(scale)
+        ax.set_xlim(1.0, -1.0)
+        ax.set_xticks([0.0], ["0"])
+        return scale
+    above = values[values > 0]
     left, least = float(above.max()), float(above.min())
     if left == least:
         left *= np.sqrt(10.0)
-    scale: ScaleBase
     if np.all(values):
         right = least if len(np.unique(above)) > 1 else least / np.sqrt(10.0)
         scale = LogScale(ax.xaxis)

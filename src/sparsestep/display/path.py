@@ -301,7 +301,7 @@ class PathDisplay(Display):
         pale = np.setdiff1d(np.arange(len(coefs)), main)
         width = 1.0 if others else 0.5
         self.muted_ = drawing.pale_lines(ax, x, heights[pale], drawing.PALE, width)
-        dot = "o" if np.count_nonzero(above) == 1 else None
+        dot = "o" if np.count_nonzero(above) <= 1 else None
         self.lines_ = drawing.lines(
             ax, x, heights, main, len(main), marker=dot, solid_joinstyle="miter"
         )
