@@ -739,6 +739,8 @@ def test_a_column_that_is_no_number_is_named(table):
     [
         (np.ones((2, 2, 2)), [1.0, 2.0], None, "X has 3 dimensions;"),
         ([[1.0], [2.0, 3.0]], [1.0, 2.0], None, "not a table"),
+        (["a", "b"], [1.0, 2.0], None, "^X holds values of type"),
+        (np.zeros(2, dtype=[("a", float)]), [1.0, 2.0], None, "^X holds values of type"),
         ([[1.0], [2.0]], np.ones((2, 1, 1)), None, "y has 3 dimensions"),
         ([[1.0], [2.0]], np.ones((2, 0)), None, "y has no columns"),
         ([[1.0], [2.0]], ["a", "b"], None, "y holds values of type"),

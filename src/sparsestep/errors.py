@@ -78,9 +78,10 @@ class NotNumbersError(TypeError, ValueError):
     Attributes
     ----------
     name : str or int, or None
-        The column, by its number if it has no name; None for a target without columns.
+        The column, by its number if it has no name; None for data without columns.
     where : str
-        What it is a column of, y for a target; empty if there is only one table.
+        What it is a column of, y for a target; empty if there is only one table. The data
+        themselves if they have no columns.
     what : str
         What the column holds; one of `Kind` where that is known.
     advice : str
@@ -110,7 +111,8 @@ class NotNumbersError(TypeError, ValueError):
 
     def __str__(self) -> str:
         mark = "give the decimal mark" if self.decimal else ""
-        without = "" if self.where == "y" else "choose features without it"
+        whole = self.name is None or self.where == "y"
+        without = "" if whole else "choose features without it"
         return self.sentence(mark, self.advice, without)
 
 

@@ -208,7 +208,8 @@ def _column(values: Any, what: str, j: int | None = None, labels: Labels = None)
     known = isinstance(kind, np.dtype)
     if kind.kind in "fiub" if known else _NUMBERS.fullmatch(str(kind).lower()):
         return values
-    name, where = (j if labels is None or j is None else labels[j]), "y" * (what == "y")
+    name = j if labels is None or j is None else labels[j]
+    where = what if j is None or what == "y" else ""
     held = f"values of type {kind}"
     if known and kind.kind not in "OUS":
         held += " (Complex data not supported)" * (kind.kind == "c")
