@@ -116,9 +116,7 @@ def by_validation(
     _check_rule(rule, shrink, len(parts.test))
     whole = parts.whole
     problem = ScaledProblem.of(whole, settings)
-    # A weight of k is k copies of a row, which would not make a training set thin.
-    wide = any(each.is_thin and each.weight_sum < each.n_features for each in parts.train)
-    grid = alphas_to_fit(problem, alphas, settings, wide=wide)
+    grid = alphas_to_fit(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
     all_fits = fit_alphas([problem, *parts.train], grid, settings)
@@ -162,7 +160,7 @@ def by_validation(
         facts = {"CV error": _cv_error(rule, errors, index, of_rule)}
         if rho is not None:
             facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
-        models.note_the_end(t, path, index, automatic=isinstance(alphas, int), wide=wide)
+        models.note_the_end(t, path, index, automatic=isinstance(alphas, int))
         model = models.add(t, fits[0], index, how, facts, path, cv=cv, average=average)
         say(f"alpha {model.alpha:.5g} keeps {variables(int(np.count_nonzero(model.coef)))}")
     return models.fitted()
@@ -223,14 +221,7 @@ class _Models:
         self._notes: list[Note] = []
 
     def note_the_end(
-        self,
-        target: int,
-        path: Path,
-        index: int,
-        *,
-        automatic: bool,
-        wide: bool = False,
-        criterion: str | None = None,
+        self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
     ) -> None:
         """Note it if the choice is at an end of the alphas, and a better one may lie beyond."""
         m, n = len(path.coefs), self._moments.n_samples
@@ -238,9 +229,7 @@ class _Models:
         if criterion is not None:
             among = supported(path.n_nonzero, path.supported_size)
         at = int(np.searchsorted(among, index))
-        beyond = beyond_the_end(
-            path.n_nonzero[among], m, at, automatic=automatic, wide=wide or m > n
-        )
+        beyond = beyond_the_end(path.n_nonzero[among], m, at, n, automatic=automatic)
         if beyond:
             ever_more = criterion if beyond == "smaller" and m > n else None
             self._notes.append(AtTheEnd(target, beyond, ever_more, n))

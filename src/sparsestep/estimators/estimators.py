@@ -89,9 +89,9 @@ _SETTINGS = """fit_intercept : bool, default=True
 
 _ALPHAS = """alphas : int or array-like, default=101
         How many alphas to try, spaced evenly in the logarithm between one that keeps no variable
-        and one that keeps all (with more columns m than rows n, also in a training set: about
-        n / (log m log log n), as many as the rows can support); or the alphas themselves, in the
-        units of ``||y - Xb||^2`` (the scale of scikit-learn's ``Ridge``): the paper's lambdas."""
+        and one that keeps all (with more columns m than rows n: about n / (log m log log n), as
+        many as the rows can support); or the alphas themselves, in the units of ``||y - Xb||^2``
+        (the scale of scikit-learn's ``Ridge``): the paper's lambdas."""
 
 _ATTRIBUTES = """coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients in the units of the data; zero for a variable that is not kept.

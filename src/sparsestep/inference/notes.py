@@ -285,18 +285,18 @@ def notes_of(
 
 
 def beyond_the_end(
-    n_nonzero: NDArray[np.intp], m: int, index: int, *, automatic: bool, wide: bool
+    n_nonzero: NDArray[np.intp], m: int, index: int, n_samples: int, *, automatic: bool
 ) -> Literal["larger", "smaller"] | None:
     """Where a better alpha may be, if the chosen one is at an end of a path with m columns.
 
-    Nothing lies beyond the ends of an `automatic` grid, the null and the full model; but if data or
-    training sets are `wide`, such a grid ends at the number of variables that rows can support.
+    Nothing lies beyond the ends of an `automatic` grid, the null and the full model; but with more
+    columns than rows such a grid ends at the number of variables that the rows can support.
     """
     if len(n_nonzero) < 2:
         return None
     if index == 0 and n_nonzero[0] > 0 and not automatic:
         return "larger"
-    if automatic and not wide:
+    if automatic and m <= n_samples:
         return None
     # The largest alpha of a model is chosen, so smaller ones of the same size are no better.
     at_the_end = np.all(n_nonzero[index:] == n_nonzero[-1])

@@ -141,16 +141,11 @@ def every_size(
     return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
 
 
-def alphas_to_fit(
-    problem: ScaledProblem, alphas: int | Array, settings: Settings, *, wide: bool = False
-) -> Array:
-    """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`.
-
-    `wide` if training sets have fewer rows than columns, though the problem may have more.
-    """
+def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
+    """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`."""
     if not isinstance(alphas, int):
         return alphas
-    scale = _Scale.of(problem, settings, wide=wide)
+    scale = _Scale.of(problem, settings)
     penalized = settings.factors(problem.moments.n_features) > 0
     # Progress is reported for the fits on the grid, not for the few that find its ends.
     settings = replace(settings, watch=None)
@@ -246,14 +241,7 @@ class _Scale:
     wide: bool
 
     @classmethod
-    def of(
-        cls,
-        problem: ScaledProblem,
-        settings: Settings,
-        largest: int | None = None,
-        *,
-        wide: bool = False,
-    ) -> "_Scale":
+    def of(cls, problem: ScaledProblem, settings: Settings, largest: int | None = None) -> "_Scale":
         moments, size, factor = problem.moments, problem.diag, problem.factor
         always = int(np.count_nonzero((size > 0) & (factor == 0)))
         used = (size > 0) & (factor > 0)
@@ -273,7 +261,7 @@ class _Scale:
         else:
             rank = min(rank, independent_columns(problem.left) - always)
         full = min(int(np.count_nonzero(used)), max(int(rank), 0))
-        wide = wide or (moments.is_thin and bool(rank < np.count_nonzero(used)))
+        wide = moments.is_thin and bool(rank < np.count_nonzero(used))
         if wide:
             supported = supported_size(rank + settings.fit_intercept, int(np.count_nonzero(used)))
             full = min(full, supported if largest is None else max(largest - always, 0))
