@@ -298,7 +298,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         n, m = shape
         if n < 2:
             raise ValueError(
-                f"A fit needs at least 2 rows; X has {n} sample(s) with a sample_weight above 0."
+                f"A fit needs at least 2 rows; X has {n} sample(s), rows of weight 0 not counted."
             )
         if not m:
             # The words are those that scikit-learn's checks of estimators look for.

@@ -272,11 +272,9 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
         after_first = later * kept ** (G.t_max - 1)
         later = after_first * kept
         from_ols = strain * ABOVE < 1.0 and strain * later <= G.remembered
-        k.from_zero = g < n_ridge and 2 * ratio * fmin(strain, 1.0) * after_first <= G.remembered
-        if from_ols or k.from_zero:
-            k.g = g
+        if from_ols or (g < n_ridge and 2 * ratio * fmin(strain, 1.0) * after_first <= G.remembered):
+            k.g, k.from_zero = g, not from_ols
             break
-    k.from_zero = k.g > 0 and not from_ols
     for j in range(G.m):
         k.b[j] = k.err[j] = 0.0
         if from_ols:

@@ -63,14 +63,13 @@ def solve_all(
     calls `told` with how many more problems are solved.
     """
     coefs = [np.zeros((*a.shape, len(g.S))) for g, a in zip(grams, alphas, strict=True)]
-    # Matrices left over when each thread has as many are shared, alphas in turn.
-    alone = len(grams) - len(grams) % n_jobs
-    for gram in grams[alone:]:
-        gram.prepare()
+    # Matrices left over when each thread has as many are shared, alphas in turn: the first, because
+    # that of all rows is prepared already if its alphas were searched for.
+    n_shared = len(grams) % n_jobs
     pieces = [
         (k, np.arange(piece, alphas[k].size, n_pieces))
         for k, gram in enumerate(grams)
-        for n_pieces in [1 if k < alone else n_jobs]
+        for n_pieces in [n_jobs if k < n_shared else 1]
         for piece in range(min(n_pieces, alphas[k].size))
         if len(gram.used)
     ]
@@ -82,6 +81,8 @@ def solve_all(
         return steps
 
     with one_blas_thread():
+        for gram in grams[:n_shared]:
+            gram.prepare()
         if n_jobs == 1 or len(pieces) < 2:
             steps = [solve(piece) for piece in pieces]
         else:

@@ -142,9 +142,9 @@ def _fit_dense(
         coefs, n_iter = [each for each, _ in found], found[0][1]
     else:
         grams = [problem.gram for problem in problems]
-        for gram, each in zip(grams, data, strict=True):
+        for each in data:
             if isinstance(each, ScaledProblem):
-                gram.prepare()
+                each.gram.prepare()
         coefs, n_iter = solve_all(grams, scaled, settings.schedule, settings.n_jobs, told)
     if settings.polish is not None:
         triples = zip(problems, scaled, coefs, strict=True)
