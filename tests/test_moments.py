@@ -18,7 +18,8 @@ from hypothesis.extra import numpy as hnp
 
 from source_data import assert_moments, exact
 from sparsestep import Moments, read_moments, sparsestep_path
-from sparsestep.moments.moments import MomentsFileError, leave_one_out
+from sparsestep.errors import MomentsFileError
+from sparsestep.moments.moments import leave_one_out
 from sparsestep.threads import blas
 
 

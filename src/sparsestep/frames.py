@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["column_names", "comes_from", "is_dask", "is_pandas", "text_names"]
-
 
 def comes_from(value: Any, *packages: str) -> bool:
     """Whether the value's class, or one it inherits from, is defined in one of the packages."""

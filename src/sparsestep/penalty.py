@@ -12,8 +12,6 @@ those of the step before `b_old` (the supporting points of the majorizer) and th
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["derivative", "majorizer", "penalty", "weights"]
-
 
 def penalty(b: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     """Value of the penalty, ``b^2 / (b^2 + gamma^2)``.

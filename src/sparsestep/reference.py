@@ -8,16 +8,6 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
-__all__ = [
-    "cholesky",
-    "in_range",
-    "loop",
-    "negligible",
-    "ridge",
-    "rounding",
-    "sparsestep_reference",
-]
-
 
 def sparsestep_reference(
     S: ArrayLike,

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import threadpoolctl
 
-__all__ = ["blas_threads", "one_blas_thread", "side_by_side", "task_threads"]
-
 # Fewer than two tasks for each thread, and fewer than this many, leave threads idle at the end;
 # linear algebra then uses them better.
 ENOUGH_TASKS = 8

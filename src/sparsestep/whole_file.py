@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["whole_file"]
-
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], what: str, *, private: bool = False) -> Iterator[Path]:

@@ -4,22 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = [
-    "few_of",
-    "in_row",
-    "lost_digits",
-    "made_up_names",
-    "missing_by_column",
-    "model_within",
-    "printable",
-    "quoted",
-    "repeated",
-    "row_of",
-    "rows_left_out",
-    "sentence",
-    "variables",
-]
-
 # Columns named in a sentence on missing values.
 _MOST_COLUMNS = 5
 

@@ -4,8 +4,6 @@ from cyclopts import App
 
 from sparsestep import __version__
 
-__all__ = ["app", "run"]
-
 ROOT = """Sparse linear regression without shrinkage: from a table to an answer.
 
 For example:

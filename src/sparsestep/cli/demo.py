@@ -14,8 +14,6 @@ from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import check_outputs
 from sparsestep.cli.screen import Screen
 
-__all__ = ["demo"]
-
 NAME = "sparsestep-demo.html"
 SIZES_SHOWN = 6
 

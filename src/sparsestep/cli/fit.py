@@ -31,8 +31,6 @@ from sparsestep.selection.cross_validation import Rule
 from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
 from sparsestep.solvers.scaled_problem import Settings
 
-__all__ = ["ALPHAS", "alphas_given", "fit", "settings_of"]
-
 FOLDS = 10
 ALPHAS = "101"
 

@@ -30,16 +30,6 @@ from sparsestep.sources.request import choose, require_columns
 from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.words import made_up_names
 
-__all__ = [
-    "Reading",
-    "TablesSeen",
-    "are_moments",
-    "expanded",
-    "read",
-    "split_names",
-    "tell_decimal_comma",
-]
-
 # A column of text that becomes more columns than this is worth a note.
 MANY_INDICATORS = 30
 

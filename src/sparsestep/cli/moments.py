@@ -13,8 +13,6 @@ from sparsestep.estimators.parameters import whole_number
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import Runs, require_complete, require_same_folds
 
-__all__ = ["merge", "moments"]
-
 
 def moments(
     data: Data,

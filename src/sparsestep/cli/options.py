@@ -9,21 +9,6 @@ from cyclopts import Parameter, Token
 
 from sparsestep.sources.request import CsvFormat
 
-__all__ = [
-    "Always",
-    "CsvOptions",
-    "Data",
-    "Flag",
-    "ModelFile",
-    "Names",
-    "Output",
-    "Polish",
-    "Seed",
-    "TableOptions",
-    "Talk",
-    "Whole",
-]
-
 
 def _whole(kind: Any, tokens: Sequence[Token]) -> int:
     """A whole number; Cyclopts itself would round others."""

@@ -12,8 +12,6 @@ from typing import Any
 from sparsestep.errors import InputError
 from sparsestep.whole_file import whole_file
 
-__all__ = ["check_outputs", "write_batches"]
-
 _TABLE = (".parquet", ".csv", ".arrow")
 # The kinds of results, and the endings of their files.
 ENDINGS = {

@@ -20,8 +20,6 @@ from sparsestep.solvers.collinearity import collinearity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["path"]
-
 Array = NDArray[np.float64]
 
 # If more variables than these enter at once, only their number is printed.

@@ -15,8 +15,6 @@ from sparsestep.sources.request import CsvFormat
 from sparsestep.sources.rows import open_rows
 from sparsestep.sources.summing import rows_read
 
-__all__ = ["predict"]
-
 
 def predict(
     model: ModelFile,

@@ -9,8 +9,6 @@ from sparsestep.cli.screen import Screen
 from sparsestep.model.file import read_document
 from sparsestep.report import write_report
 
-__all__ = ["report"]
-
 
 def report(
     model: ModelFile,

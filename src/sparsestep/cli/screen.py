@@ -15,8 +15,6 @@ from rich.text import Text
 from sparsestep.cli.options import Talk
 from sparsestep.words import printable
 
-__all__ = ["PATIENCE", "Screen"]
-
 # Seconds after which progress is shown.
 PATIENCE = 2.0
 

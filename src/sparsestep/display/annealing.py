@@ -25,8 +25,6 @@ from sparsestep.solvers.schedule import Schedule
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AnnealingDisplay"]
-
 # More lines of dropped variables would hide each other.
 MOST_DROPPED = 200
 _SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")

@@ -9,17 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "log_ticks",
-    "plain",
-    "round_ticks",
-    "scientific",
-    "spaced",
-    "spread",
-    "step_corners",
-    "without_zeros",
-]
-
 Array = NDArray[np.float64]
 
 # -- ticks -----------------------------------------------------------------------------------

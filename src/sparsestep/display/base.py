@@ -15,21 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = [
-    "Array",
-    "Display",
-    "finite",
-    "fitted",
-    "make_room",
-    "names_or_default",
-    "nearest",
-    "numbers_from",
-    "one_number",
-    "one_row_each",
-    "one_target",
-    "require_matplotlib",
-]
-
 Array = NDArray[np.float64]
 
 

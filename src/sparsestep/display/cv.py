@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
 
-__all__ = ["CVDisplay"]
-
 # Words, line and marker of each choice.
 _LOOKS = {
     "min": ("minimum", "--", "o"),

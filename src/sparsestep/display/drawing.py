@@ -24,21 +24,6 @@ from numpy.typing import NDArray
 
 from sparsestep.display.axes import log_ticks, plain, scientific, spaced, spread
 
-__all__ = [
-    "CYCLE",
-    "GREY",
-    "PALE",
-    "count_axis",
-    "cycled",
-    "label_edge",
-    "legend",
-    "lines",
-    "log_axis",
-    "pale_lines",
-    "size_axes",
-    "xlabel",
-]
-
 # Okabe and Ito's colours, which people with colour blindness tell apart, without yellow, which is
 # too faint for a line on white. A second round is dashed.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

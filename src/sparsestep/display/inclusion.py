@@ -22,8 +22,6 @@ from sparsestep.selection.averaging import LEAST_INCLUSION
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["InclusionDisplay"]
-
 # From bar to bar, in sizes of the letters of their names.
 _APART = 1.5
 # Inches of what is above and below the bars in a figure of our own.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["PathDisplay"]
-
 
 class PathDisplay(Display):
     """Coefficients along alpha, with the chosen alpha and the number of variables kept.

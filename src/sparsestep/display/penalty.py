@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
-__all__ = ["PenaltyDisplay"]
-
 
 class PenaltyDisplay(Display):
     """The figures of the paper on the penalty.

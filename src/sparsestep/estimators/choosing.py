@@ -39,13 +39,6 @@ from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, quoted, variables
 
-__all__ = [
-    "by_alpha",
-    "by_criterion",
-    "by_size",
-    "by_validation",
-]
-
 Array = NDArray[np.float64]
 # Residuals whose squares are this share of the target's own are rounding.
 _ROUNDING = 1e-10

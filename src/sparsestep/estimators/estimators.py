@@ -46,8 +46,6 @@ from sparsestep.sources.dask import predict as dask_predict
 from sparsestep.threads import one_blas_thread, task_threads
 from sparsestep.words import made_up_names
 
-__all__ = ["SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"]
-
 Array = NDArray[np.float64]
 _T = TypeVar("_T")
 

@@ -19,8 +19,6 @@ from sparsestep.inference.notes import FarRows, Note
 from sparsestep.inference.summary import Summary
 from sparsestep.words import quoted, variables
 
-__all__ = ["CVResult", "Fitted", "TargetModel"]
-
 Array = NDArray[np.float64]
 
 

@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 from sparsestep.moments.reading import real_numbers
 from sparsestep.words import quoted, repeated
 
-__all__ = [
-    "alpha_values",
-    "alphas_wanted",
-    "interval_level",
-    "one_alpha",
-    "penalty_factors",
-    "whole_number",
-]
-
 Array = NDArray[np.float64]
 
 # The range of finite factors above 0: beyond it, 0 and infinity do the same.

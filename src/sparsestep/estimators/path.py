@@ -27,8 +27,6 @@ from sparsestep.words import made_up_names, variables
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
 
-__all__ = ["Path", "PathPoint", "fit_path"]
-
 Array = NDArray[np.float64]
 
 # Number of sizes that are printed.

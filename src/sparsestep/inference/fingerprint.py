@@ -14,8 +14,6 @@ from sparsestep.moments.table import Table
 from sparsestep.solvers.scaled_problem import copies_among_rows, later_copies
 from sparsestep.threads import side_by_side
 
-__all__ = ["COLLINEAR", "Fingerprint", "zero_one"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

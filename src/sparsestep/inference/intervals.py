@@ -14,8 +14,6 @@ from scipy.special import stdtrit
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.collinearity import Collinearity
 
-__all__ = ["standard_errors", "t_interval"]
-
 Array = NDArray[np.float64]
 
 

@@ -18,18 +18,6 @@ from sparsestep.inference.fingerprint import COLLINEAR, Fingerprint
 from sparsestep.moments.table import BLOCK_BYTES
 from sparsestep.words import few_of, lost_digits, quoted, rows_left_out
 
-__all__ = [
-    "NOTES",
-    "AtTheEnd",
-    "Determined",
-    "FarRows",
-    "LostDigits",
-    "Note",
-    "RowsDropped",
-    "beyond_the_end",
-    "notes_of",
-]
-
 Array = NDArray[np.float64]
 Names = Sequence[str]
 

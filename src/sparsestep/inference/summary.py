@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from sparsestep.words import printable
 
-__all__ = ["Summary"]
-
 Array = NDArray[np.float64]
 
 CONDITION = "Intervals hold for this set of variables as if it had been chosen beforehand."

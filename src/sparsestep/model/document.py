@@ -24,20 +24,6 @@ from sparsestep.selection.criteria import Criterion
 from sparsestep.selection.cross_validation import Rule
 from sparsestep.words import made_up_names
 
-__all__ = [
-    "FORMAT",
-    "SCHEMA",
-    "Document",
-    "Kind",
-    "Model",
-    "ModelFileError",
-    "Target",
-    "check",
-    "checksum",
-    "parsed",
-    "sealed",
-]
-
 FORMAT = "sparsestep model"
 # It rises when an older version could not read what is written: with a new field, and with a new
 # value of one. Schema 2 has the rules "paired" and "average", and shrinkage: null in files of 1.

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, astuple
 from numpy.typing import NDArray
 
+from sparsestep.errors import ModelFileError
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
@@ -32,7 +33,6 @@ from sparsestep.model.document import (
     Document,
     Kind,
     Model,
-    ModelFileError,
     Pair,
     PathTable,
     Target,
@@ -46,18 +46,6 @@ from sparsestep.words import made_up_names, model_within
 
 if TYPE_CHECKING:
     from sparsestep.estimators.estimators import SparseStep, SparseStepCV, SparseStepIC
-
-__all__ = [
-    "ModelFileError",
-    "document_of",
-    "estimator_of",
-    "fitted_document",
-    "fitted_of",
-    "load_model",
-    "read_document",
-    "save_model",
-    "write_document",
-]
 
 Array = NDArray[np.float64]
 OneHot = Mapping[str, tuple[Sequence[str], Sequence[str]]]

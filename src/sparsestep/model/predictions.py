@@ -15,8 +15,6 @@ from sparsestep.sources.one_hot import encoded
 from sparsestep.sources.request import require_columns
 from sparsestep.sources.rows import Place, Rows, block_rows, numbers
 
-__all__ = ["Predictions"]
-
 
 class Predictions:
     """Batches of predictions, and of columns that are carried along.

@@ -18,8 +18,6 @@ from sparsestep.moments.sums import CentredRows, Sums
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 
-__all__ = ["read", "write"]
-
 Array = NDArray[np.float64]
 
 FORMAT = "sparsestep moments"

@@ -13,15 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
-from sparsestep.errors import MomentsFileError
 from sparsestep.moments import file as moments_file
 from sparsestep.moments.one_pass import fold_ids, fold_sums
 from sparsestep.moments.runs import Run, Runs, joined, require_all_folds, require_same_folds
 from sparsestep.moments.sums import Accumulator, Sums, is_thin, merge, require_mergeable
 from sparsestep.moments.table import Table
 from sparsestep.threads import side_by_side
-
-__all__ = ["Moments", "MomentsFileError", "leave_one_out"]
 
 Array = NDArray[np.float64]
 

@@ -26,8 +26,6 @@ from sparsestep.moments.table import BLOCK_BYTES, Table
 from sparsestep.moments.twofold import Pair, two_sum
 from sparsestep.threads import side_by_side
 
-__all__ = ["fold_ids", "fold_sums"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Block = tuple[Any, NDArray[Any], Array | None]

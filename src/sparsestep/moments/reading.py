@@ -21,16 +21,6 @@ from sparsestep.errors import NotNumbersError
 from sparsestep.frames import column_names, comes_from, is_pandas
 from sparsestep.words import quoted, repeated
 
-__all__ = [
-    "Columns",
-    "in_one_piece",
-    "read",
-    "read_rows",
-    "real_numbers",
-    "require_columns",
-    "require_unique",
-]
-
 Array = NDArray[np.float64]
 Labels = Sequence[Any] | None
 

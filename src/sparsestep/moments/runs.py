@@ -13,16 +13,6 @@ from typing import Any
 
 from sparsestep.words import few_of
 
-__all__ = [
-    "Run",
-    "Runs",
-    "joined",
-    "require_all_folds",
-    "require_complete",
-    "require_same_folds",
-    "run_id",
-]
-
 
 @dataclass(frozen=True)
 class Run:

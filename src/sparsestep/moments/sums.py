@@ -29,17 +29,6 @@ from sparsestep.moments.table import column_name
 from sparsestep.moments.twofold import Pair, add, two_sum
 from sparsestep.words import quoted
 
-__all__ = [
-    "SMALLEST_SQUARES",
-    "Accumulator",
-    "CentredRows",
-    "Sums",
-    "is_thin",
-    "merge",
-    "outer_strips",
-    "require_mergeable",
-]
-
 Array = NDArray[np.float64]
 
 # Products are rounded to 5e-324 at best, so sums of squares below this have lost digits.

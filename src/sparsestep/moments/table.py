@@ -22,8 +22,6 @@ from sparsestep.moments.reading import (
     require_unique,
 )
 
-__all__ = ["BLOCK_BYTES", "Table", "column_name", "new_rows"]
-
 Array = NDArray[np.float64]
 
 # A block of rows of this size stays in the cache between the subtraction and the product.

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pair", "add", "product", "total", "two_sum"]
-
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
 

@@ -13,8 +13,6 @@ from sparsestep.report.numbers import decimals, fixed, number, sized_by
 from sparsestep.report.pictures import forest_picture
 from sparsestep.words import few_of
 
-__all__ = ["page_of"]
-
 Array = NDArray[np.float64]
 Part = dict[str, Any]
 

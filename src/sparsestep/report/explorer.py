@@ -20,8 +20,6 @@ from sparsestep.report.pictures import (
 )
 from sparsestep.selection.cross_validation import PAIRED_SHARE
 
-__all__ = ["explorer_of"]
-
 Array = NDArray[np.float64]
 
 _CV = "CV error"

@@ -5,8 +5,6 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 
 from sparsestep.display.axes import scientific
 
-__all__ = ["count", "decimals", "fixed", "number", "percent", "short", "sized_by"]
-
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"

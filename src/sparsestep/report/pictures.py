@@ -22,18 +22,6 @@ from sparsestep.display.axes import (
 )
 from sparsestep.report.numbers import short
 
-__all__ = [
-    "COLOURS",
-    "Axis",
-    "ValueAxis",
-    "alpha_axis",
-    "curve_picture",
-    "forest_picture",
-    "path_picture",
-    "size_axis",
-    "svg_path",
-]
-
 Array = NDArray[np.float64]
 Picture = dict[str, Any]
 

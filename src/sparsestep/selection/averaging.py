@@ -19,8 +19,6 @@ from sparsestep.selection.cross_validation import CVErrors
 from sparsestep.solvers.fitting import Fits
 from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
 
-__all__ = ["LEAST_INCLUSION", "averaged", "errors_of_averages", "model_weights"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -6,16 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = [
-    "CRITERIA",
-    "Criterion",
-    "best_fitting",
-    "criterion_path",
-    "first_least",
-    "least_criterion",
-    "supported",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

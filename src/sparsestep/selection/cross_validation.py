@@ -20,8 +20,6 @@ from sparsestep.moments.moments import Moments
 from sparsestep.selection.criteria import first_least
 from sparsestep.solvers.fitting import Fits
 
-__all__ = ["PAIRED_SHARE", "RULES", "CVErrors", "Rule", "validation_errors"]
-
 Array = NDArray[np.float64]
 
 Rule = Literal["min", "paired", "1se", "average"]

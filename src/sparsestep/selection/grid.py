@@ -23,8 +23,6 @@ from sparsestep.solvers.scaled_problem import (
 from sparsestep.solvers.wide import supported_size
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["alpha_grid", "alphas_to_fit", "every_size", "fit_every_size", "fit_size"]
-
 Array = NDArray[np.float64]
 Sizes = Callable[[Array], NDArray[np.intp]]
 

@@ -11,8 +11,6 @@ from sparsestep.solvers.fitting import Fits
 from sparsestep.solvers.ridge import ridge_on_supports
 from sparsestep.threads import side_by_side
 
-__all__ = ["SHRINKAGES", "shrunk_by_validation"]
-
 Array = NDArray[np.float64]
 
 # Penalties to choose from, beside none: shares of a column's sum of squares.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
 
-__all__ = ["GIVEN_FOLDS", "TrainAndTest"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]

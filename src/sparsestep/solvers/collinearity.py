@@ -15,8 +15,6 @@ from sparsestep.moments.moments import Moments
 from sparsestep.reference import negligible
 from sparsestep.solvers.scaled_problem import unit_gram
 
-__all__ = ["Collinearity", "LostDigitsWarning", "collinearity"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

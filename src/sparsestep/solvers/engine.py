@@ -32,8 +32,6 @@ from sparsestep.solvers import annealing
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["Gram", "solve_all"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -18,8 +18,6 @@ from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread, side_by_side
 
-__all__ = ["Fits", "fit_alphas", "literal_steps", "swapped"]
-
 Array = NDArray[np.float64]
 
 # Below this many columns starting threads costs more than scaling.

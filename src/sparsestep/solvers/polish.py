@@ -32,8 +32,6 @@ from scipy.linalg import lapack
 
 from sparsestep.solvers.scaled_problem import spanned_by_earlier
 
-__all__ = ["RowGram", "polish_path"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]

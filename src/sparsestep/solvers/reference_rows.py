@@ -8,8 +8,6 @@ from scipy import linalg
 
 from sparsestep.reference import loop
 
-__all__ = ["ridge_rows", "sparsestep_reference_rows"]
-
 
 def sparsestep_reference_rows(
     A: ArrayLike,

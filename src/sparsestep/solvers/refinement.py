@@ -26,8 +26,6 @@ from sparsestep.penalty import weights
 from sparsestep.solvers.collinearity import Collinearity, collinearity
 from sparsestep.solvers.scaled_problem import Settings, units
 
-__all__ = ["refine", "refine_path"]
-
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)

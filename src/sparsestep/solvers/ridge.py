@@ -16,8 +16,6 @@ from sparsestep.moments.moments import Moments
 from sparsestep.solvers.fitting import Fits
 from sparsestep.solvers.scaled_problem import unit_gram
 
-__all__ = ["ridge_on_supports"]
-
 Array = NDArray[np.float64]
 
 

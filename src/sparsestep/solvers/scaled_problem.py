@@ -22,17 +22,6 @@ from sparsestep.solvers.engine import Gram
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
 
-__all__ = [
-    "ScaledProblem",
-    "Settings",
-    "copies_among_rows",
-    "independent_columns",
-    "later_copies",
-    "spanned_by_earlier",
-    "unit_gram",
-    "units",
-]
-
 Array = NDArray[np.float64]
 
 # Sums of squares of standardized columns are the sum of the weights; their squares must be numbers.

@@ -6,8 +6,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Schedule"]
-
 Array = NDArray[np.float64]
 
 # Beyond these the fourth powers of gamma, over or under penalties, may not be numbers.

@@ -29,8 +29,6 @@ from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
-__all__ = ["WorkingSets", "solve_wide", "supported_size"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -26,8 +26,6 @@ from sparsestep.sources.request import CsvFormat
 from sparsestep.sources.rows import Batches, Place, is_text, read_type
 from sparsestep.words import in_row
 
-__all__ = ["CsvFiles", "check_almost_numbers", "first_other", "separator_in"]
-
 # Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
 # bytes for the types of the columns.
 HEAD_BYTES, HEAD_LINES = 1 << 20, 20

@@ -20,8 +20,6 @@ from sparsestep.moments.table import Table
 from sparsestep.sources.folds import Parts, RowCounts, finish, fold_numbers, merge
 from sparsestep.sources.request import Request, folds_and_seed, load
 
-__all__ = ["moments", "predict", "sums_of"]
-
 # Pieces merged by one task.
 SPLIT_EVERY = 8
 

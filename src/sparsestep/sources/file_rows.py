@@ -27,8 +27,6 @@ from sparsestep.sources.rows import (
     Rows,
 )
 
-__all__ = ["Files", "ParquetFiles", "arrow_files", "read_headers"]
-
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; remote files with larger
 # groups than this are read in slices, as all large local files are.
 ROW_GROUP_BYTES = 128 << 20

@@ -9,17 +9,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs
 
-__all__ = [
-    "Found",
-    "find_files",
-    "first_line",
-    "kind_of",
-    "local_files",
-    "matching",
-    "require_distinct",
-    "unreadable",
-]
-
 KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
 KINDS |= dict.fromkeys((".arrow", ".ipc", ".feather"), "ipc")
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")

@@ -23,8 +23,6 @@ from sparsestep.moments.runs import Run, run_id
 from sparsestep.moments.sums import Accumulator, Sums
 from sparsestep.words import missing_by_column, sentence
 
-__all__ = ["FoldNumbers", "Parts", "RowCounts", "added", "finish", "fold_numbers", "merge"]
-
 # Sums of each fold.
 Parts = Sequence[Sums]
 

@@ -21,16 +21,6 @@ from sparsestep.sources.request import Request, require_columns
 from sparsestep.sources.rows import Batches, Place, Rows, block_rows, open_rows
 from sparsestep.words import quoted, repeated
 
-__all__ = [
-    "MISSING",
-    "categories_of",
-    "encoded",
-    "encoded_batches",
-    "encoded_table",
-    "indicators",
-    "with_indicators",
-]
-
 # With more categories than these, few have enough rows for an effect of their own.
 MOST_CATEGORIES = 1000
 # Categories shown in a message, so that a blank or a capital letter too many can be seen.

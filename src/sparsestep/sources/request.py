@@ -17,15 +17,6 @@ from sparsestep.errors import RowNamesWarning, warn
 from sparsestep.moments.sums import Sums
 from sparsestep.words import quoted, repeated, sentence
 
-__all__ = [
-    "CsvFormat",
-    "Request",
-    "choose",
-    "folds_and_seed",
-    "load",
-    "require_columns",
-]
-
 
 @dataclass(frozen=True)
 class CsvFormat:

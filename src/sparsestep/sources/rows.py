@@ -22,24 +22,6 @@ from sparsestep.sources.files import find_files, kind_of
 from sparsestep.sources.request import CsvFormat, require_columns
 from sparsestep.words import in_row
 
-__all__ = [
-    "Batches",
-    "Blocks",
-    "DatasetRows",
-    "Load",
-    "Place",
-    "Rows",
-    "block_rows",
-    "in_blocks",
-    "is_text",
-    "loaded",
-    "numbers",
-    "open_rows",
-    "pandas_batches",
-    "pandas_field",
-    "read_type",
-]
-
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
 # that one for each thread, as read and as gathered by fold, stays small beside the program itself.
 BLOCK_BYTES = 16 << 20

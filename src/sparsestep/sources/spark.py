@@ -14,8 +14,6 @@ from sparsestep.moments.sums import merge as merged_sums
 from sparsestep.sources.folds import Parts, RowCounts, added
 from sparsestep.sources.request import Request, load
 
-__all__ = ["sums_of"]
-
 # One row for each fold of each partition: a single value holds at most 2 GB, and so m up to 16,000.
 # A partition's counts, or the error by which it has no sums, come in a row of no fold, -1.
 # Values are pickled, as Spark moves all else between its own processes.

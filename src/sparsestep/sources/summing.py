@@ -32,8 +32,6 @@ from sparsestep.sources.rows import (
 from sparsestep.threads import one_blas_thread
 from sparsestep.words import row_of
 
-__all__ = ["partition_sums", "rows_read", "sums_of"]
-
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
 # Columns decoded before they are gathered: few, so that they stay in the cache and their memory is
