@@ -36,7 +36,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from scipy.linalg.cython_blas cimport dgemm, dtrsv, sgemm
+from scipy.linalg.cython_blas cimport dgemm, dgemv, dtrsv, sgemm
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 cdef extern from "kernels.h" nogil:
@@ -107,6 +107,8 @@ cdef struct Gram:  # what the problems share
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     bint literal            # every step of the loop, by direct solves, whatever the bound says
     bint single             # products in single precision
+    int n_rows              # rows of X, for direct solves that S alone has not the digits for; mostly none
+    const double *X
     const double *S
     const double *P         # the inverse of S; if columns are dependent, the pseudo-inverse
     const double *null      # orthonormal rows that span the null space of S
@@ -124,6 +126,7 @@ cdef struct Problem:
     double alpha
     const double *q
     const double *ols
+    const double *y         # of G.X
     const double *root      # gamma times root_j is gamma in the units of b_j
     int g, t, steps         # position: gamma, step at it, steps so far
     bint from_zero          # the step before this one was left out
@@ -263,7 +266,7 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
     # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
     while n_ridge < G.n_gammas and largest[n_ridge] * ABOVE < G.gamma[n_ridge]:
         n_ridge += 1
-    k.form, k.direct = -1, G.literal
+    k.form, k.direct = -1, G.literal or G.n_rows > 0
     for g in range(G.n_gammas - 2, 0, -1):
         strain = steepest / (G.gamma[g] * G.gamma[g]) / G.mu
         ratio = (largest[g] / G.gamma[g]) ** 2 if g < n_ridge else 1.0
@@ -440,6 +443,8 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         if k.exact:
             memcpy(k.x, k.q, m * sizeof(double))
             substitute(k.L, m, k.x)
+            if G.n_rows > 0 and not refine(G, k, w):
+                return DOUBTFUL
             memset(k.r, 0, m * sizeof(double))
             k.neglected = k.drift = 0.0
         else:
@@ -468,6 +473,33 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         asked = NOTHING
 
 
+cdef bint refine(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """Give x the digits that a QR decomposition of the rows has; False if S has none of them.
+
+    These are the corrected seminormal equations (Björck, 1987): each round adds as many digits as the factor has.
+    """
+    cdef int j, m = G.m, n = G.n_rows, step = 1
+    cdef double one = 1.0, minus = -1.0, zero = 0.0, size, most, last = INFINITY
+    while True:
+        memcpy(w.tmp, k.y, n * sizeof(double))
+        dgemv(b"T", &m, &n, &minus, <double *>G.X, &m, k.x, &step, &one, w.tmp, &step)
+        dgemv(b"N", &m, &n, &one, <double *>G.X, &m, w.tmp, &step, &zero, w.z, &step)
+        for j in range(m):
+            w.z[j] -= k.e[j] * k.x[j]
+        substitute(k.L, m, w.z)
+        size = most = 0.0
+        for j in range(m):
+            size = fmax(size, fabs(w.z[j]) * sqrt(1.0 + k.e[j]))
+            most = fmax(most, fabs(k.x[j]) * sqrt(1.0 + k.e[j]))
+        if not size < 0.5 * last:
+            return last <= DIGITS * most
+        for j in range(m):
+            k.x[j] += w.z[j]
+        if size <= 10 * EPS * most:
+            return True
+        last = size
+
+
 cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     """The coefficients after a step, the error they carry, and the start of the next step."""
     cdef int j, m = G.m, state
@@ -490,7 +522,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     k.t += 1
     if k.t == G.t_max:
         k.t = 0
-        k.direct = G.literal
+        k.direct = G.literal or G.n_rows > 0
         if k.g + 1 < G.n_gammas and not k.ending and not G.literal and decided(G, k, w):
             state = settle(G, k, w)
             if state != RUNNING:
@@ -689,10 +721,13 @@ def solve(
     cdef Gram G
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
     G.S, G.P, G.tau, G.mu, G.lowest = &S[0, 0], &P[0, 0], &tau[0], scaled.mu, scaled.lowest
-    cdef const double[:, ::1] null = scaled.null
+    cdef const double[:, ::1] null = scaled.null, X = scaled.X, y = scaled.y
     G.n_null = <int>null.shape[0]
     if G.n_null > 0:
         G.null = &null[0, 0]
+    G.n_rows = <int>X.shape[0]
+    if G.n_rows > 0:
+        G.X = &X[0, 0]
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
@@ -706,9 +741,9 @@ def solve(
     cdef double[::1] memory = np.zeros(8 * size + 5 * m)
     cdef float[::1] singles = np.empty(2 * (square + size) if G.single else 1, dtype=np.float32)
     cdef int[::1] indices = np.empty(size + R + m, dtype=np.int32)
-    cdef double *X = &memory[6 * size]
-    cdef double *Y = X + size
-    cdef double *rest = Y + size
+    cdef double *operands = &memory[6 * size]
+    cdef double *products = operands + size
+    cdef double *rest = products + size
     cdef float *S_s = &singles[0]
     cdef float *X_s = S_s + 2 * square
     cdef float *Y_s = X_s + size
@@ -734,6 +769,8 @@ def solve(
             k = &problems[i]
             k.alpha, k.b, k.hard = alphas[i], &B[i, 0], &indices[<size_t>i * m]
             k.q, k.ols, k.root = &q[targets[i], 0], &ols[targets[i], 0], &root[targets[i], 0]
+            if G.n_rows > 0:
+                k.y = &y[targets[i], 0]
             k.err = &memory[6 * <size_t>i * m]
             k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
             enter(&G, k, largest[i])
@@ -759,18 +796,18 @@ def solve(
                     if which in (2, 3):
                         narrow(m, k.operand, X_s + <size_t>i * m)
                     else:
-                        memcpy(X + <size_t>i * m, k.operand, m * sizeof(double))
+                        memcpy(operands + <size_t>i * m, k.operand, m * sizeof(double))
                     i += 1
             if which in (2, 3):
                 multiply[float](S_s if which == 2 else S_s + square, X_s, Y_s, m, i)
             else:
-                multiply[double](doubles[which], X, Y, m, i)
+                multiply[double](doubles[which], operands, products, m, i)
             i = n_next = 0
             for s in range(n):
                 k = &problems[active[s]]
                 state = RUNNING
                 if group(&G, k) == which:
-                    state = advance(&G, k, Y + <size_t>i * m, Y_s + <size_t>i * m if which in (2, 3) else NULL, &w)
+                    state = advance(&G, k, products + <size_t>i * m, Y_s + <size_t>i * m if which in (2, 3) else NULL, &w)
                     done[active[s]] = state == DONE
                     i += 1
                 if state == RUNNING:

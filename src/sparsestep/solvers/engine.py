@@ -29,6 +29,7 @@ from sparsestep.reference import (
     sparsestep_reference,
 )
 from sparsestep.solvers import annealing
+from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
@@ -97,12 +98,20 @@ class Gram:
     S, q : ndarrays of shapes (m, m) and (n_targets, m)
     factor : ndarray of shape (m,)
         Penalty factors.
+    rows : tuple of ndarrays of shapes (n_rows, m) and (n_targets, n_rows), optional
+        X and y, no more rows than columns, for digits that ``X'X`` has lost.
     used : ndarray of int
         Columns that may enter: of some length, and of a finite penalty.
     """
 
-    def __init__(self, S: Array, q: Array, factor: Array | None = None) -> None:
-        self.S, self.q = S, q
+    def __init__(
+        self,
+        S: Array,
+        q: Array,
+        factor: Array | None = None,
+        rows: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.S, self.q, self.rows = S, q, rows
         self.factor = np.ones(len(S)) if factor is None else factor
         self.used = np.flatnonzero((np.diag(S) > 0) & np.isfinite(self.factor))
         self._scaled: _Scaled | None = None
@@ -133,11 +142,13 @@ class Gram:
     def _literally(self, target: int, alpha: float, schedule: Schedule) -> Array:
         """The printed loop; without a penalty all its steps are the same."""
         S, q, used = self.S, self.q[target], self.used
+        how = {"penalty_factor": self.factor, **vars(schedule)}
+        if alpha > 0 and self.rows:
+            X, y = self.rows
+            return sparsestep_reference_rows(X, y[target], alpha, **how)
         if alpha > 0:
             with np.errstate(over="ignore"):
-                return sparsestep_reference(
-                    S, q, alpha, penalty_factor=self.factor, **vars(schedule)
-                )
+                return sparsestep_reference(S, q, alpha, **how)
         b = np.zeros(len(S))
         b[used] = ridge(S[np.ix_(used, used)], np.zeros(len(used)), q[used])
         b[(np.abs(b) < schedule.epsilon) & (self.factor > 0)] = 0.0
@@ -161,6 +172,8 @@ class _Scaled:
         Orthonormal rows that span the null space of S.
     q, ols : ndarrays of shape (n_targets, m)
         The targets, each divided by `size`, and least squares.
+    X, y : ndarrays of shapes (n_rows, m) and (n_targets, n_rows)
+        The rows, if there are any.
     root : ndarray of shape (n_targets, m)
         A coefficient times this is the scaled one, and so is gamma.
     factor : ndarray of shape (m,)
@@ -184,6 +197,8 @@ class _Scaled:
     w: Array
     V: Array
     V_t: Array
+    X: Array
+    y: Array
 
     @classmethod
     def of(cls, gram: Gram) -> "_Scaled":
@@ -198,6 +213,9 @@ class _Scaled:
         size = np.abs(q).max(axis=1, keepdims=True)
         size[size == 0] = 1.0
         q /= size
+        X, y = np.empty((0, len(S))), np.empty((len(q), 0))
+        if gram.rows:
+            X, y = np.ascontiguousarray(gram.rows[0][:, used] / length), gram.rows[1] / size
         P = np.empty_like(S)
         mu = 0.0
         if annealing.inverse(S, P):
@@ -227,8 +245,9 @@ class _Scaled:
             w, V = eigen
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
         V_t = np.ascontiguousarray(V.T)
+        root = length / size
         return cls(
-            S, P, tau, mu, lowest, null, q, size, ols, length / size, factor, metric, w, V, V_t
+            S, P, tau, mu, lowest, null, q, size, ols, root, factor, metric, w, V, V_t, X, y
         )
 
     def solve(

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsestep.penalty import weights
+from sparsestep.reference import cholesky
 from sparsestep.solvers.engine import Gram, solve_all
-from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.reference_rows import row_space, sparsestep_reference_rows
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.threads import one_blas_thread
 
@@ -42,8 +43,6 @@ _COLLINEAR = 1e-10
 # Below this eigenvalue, of columns of unit length, their Gram matrix has lost more digits than the
 # answer may, and the rows give them back. Below _COLLINEAR it has lost those that decide as well.
 _NEAR_SINGULAR = 1e-6
-# Each round of refinement gives back as many digits as were left.
-_ROUNDS = 2
 # Sums of squares below this share of the target's own are rounding.
 _ROUNDING = 1e-14
 # Numbers that differ by no more than this share are equal. Of columns with equal gains the first
@@ -140,49 +139,48 @@ class WorkingSets:
         which = self.sets[some[0]]
         if not len(which):
             return
-        A, factor, schedule = self.A[:, which], self.factor[which], self.schedule
-        S, length = A.T @ A, self.length[which]
+        A, S, rows = self.A[:, which], self.A[:, which].T @ self.A[:, which], None
+        length = self.length[which]
         least = float(np.linalg.eigvalsh(S / length / length[:, np.newaxis])[0])
-        by_rows = some
-        if least > _COLLINEAR:
-            gram = Gram(S, (self.y @ A)[np.newaxis], factor)
-            found, steps = solve_all([gram], [alphas[some][np.newaxis]], schedule)
-            self.steps = max(self.steps, steps)
-            coefs[some[:, np.newaxis], which] = found[0][0]
-            if least > _NEAR_SINGULAR:
-                return
-            by_rows = some[[not self._refine(coefs[i], alphas[i], least) for i in some]]
-        for i in by_rows:
-            coefs[i, which] = sparsestep_reference_rows(
-                A, self.y, alphas[i], penalty_factor=factor, **vars(schedule)
-            )
-            self.steps = max(self.steps, len(schedule.gammas()) * schedule.t_max)
+        if least < _NEAR_SINGULAR:
+            basis = row_space(A)
+            rows = basis.T @ A, (self.y @ basis)[np.newaxis]
+        gram = Gram(S, (self.y @ A)[np.newaxis], self.factor[which], rows)
+        found, steps = solve_all([gram], [alphas[some][np.newaxis]], self.schedule)
+        self.steps = max(self.steps, steps)
+        coefs[some[:, np.newaxis], which] = found[0][0]
+        if rows:
+            for i in some:
+                self._refine(coefs[i], alphas[i])
 
-    def _refine(self, b: Array, alpha: float, least: float) -> bool:
-        """Least squares again, its residual from the rows; whether that is the loop's answer.
+    def _refine(self, b: Array, alpha: float) -> None:
+        """Give least squares the digits that its Gram matrix has lost.
 
-        It is not if the last penalties show, or if the change is more than the rounding of a Gram
-        matrix with the eigenvalue `least` explains: columns that the loop set to zero at the end
-        then had an effect.
+        Other answers, which the last penalties show in, have them. So do those that would change by
+        more than these digits: columns that the loop set to zero at the end had an effect on them.
         """
         kept = np.flatnonzero(b)
-        if not len(kept):
-            return True
         length = self.length[kept]
         unit, x = self.A[:, kept] / length, b[kept] * length
-        factor = linalg.cho_factor(unit.T @ unit, check_finite=False)
-        last_gamma = float(self.schedule.gammas()[-1])
-        d = alpha * self.factor[kept] * weights(b[kept], last_gamma) / length / length
-        if np.any(np.abs(linalg.cho_solve(factor, d * x)) > _EQUAL * np.abs(x)):
-            return False
-        allowed = 10 * np.finfo(np.float64).eps / least * np.abs(x).max()
-        for _ in range(_ROUNDS):
-            change = linalg.cho_solve(factor, (self.y - unit @ x) @ unit)
-            if np.any(np.abs(change) > allowed):
-                return False
+        S = unit.T @ unit
+        factor = cholesky(S) if len(kept) else None
+        if factor is None:
+            return
+
+        def solve(q: Array) -> Array:
+            return np.asarray(linalg.cho_solve((factor, True), q, check_finite=False))
+
+        d = alpha * self.factor[kept] * weights(b[kept], float(self.schedule.gammas()[-1]))
+        if np.any(np.abs(solve(d / length / length * x)) > _EQUAL * np.abs(x)):
+            return
+        rcond, _ = linalg.lapack.dpocon(factor, np.abs(S).sum(axis=0).max(), uplo="L")
+        last = 10 * np.finfo(np.float64).eps / rcond * np.abs(x).max()
+        change = solve((self.y - unit @ x) @ unit)
+        while np.abs(change).max() < last:
             x += change
+            last = 0.5 * np.abs(change).max()
+            change = solve((self.y - unit @ x) @ unit)
         b[kept] = x / length
-        return True
 
     def _let_in(self, coefs: Array, prices: Array, todo: Index) -> Index:
         """Let columns join the sets of the problems whose loop would keep them; these problems."""
