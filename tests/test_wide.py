@@ -89,6 +89,23 @@ def test_many_alphas_of_several_targets_give_the_literal_loop_too(kind, lowest):
 
 @given(
     seed=st.integers(0, 10**6),
+    n=st.integers(4, 20),
+    apart=st.floats(-8, -3),
+)
+@settings(max_examples=40)
+def test_nearly_collinear_columns_have_the_digits_of_the_rows(seed, n, apart):
+    """Their Gram matrix alone would lose those that decide."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n + 3))
+    near = rng.integers(0, n, 3)
+    A[:, n:] = A[:, near] + 10.0**apart * A[:, n:]
+    y = A @ rng.choice([0.0, 1.0], n + 3) + 0.3 * rng.standard_normal(n)
+    alphas = largest_drop(A, y) * np.logspace(-5, 0, 20)
+    compare_rows(A, y, alphas, solve(A, y, alphas))
+
+
+@given(
+    seed=st.integers(0, 10**6),
     share=st.floats(-3, 0),
     schedule=st.builds(
         Schedule,

@@ -246,9 +246,7 @@ class _Scaled:
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
         V_t = np.ascontiguousarray(V.T)
         root = length / size
-        return cls(
-            S, P, tau, mu, lowest, null, q, size, ols, root, factor, metric, w, V, V_t, X, y
-        )
+        return cls(S, P, tau, mu, lowest, null, q, size, ols, root, factor, metric, w, V, V_t, X, y)
 
     def solve(
         self,

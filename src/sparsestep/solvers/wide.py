@@ -7,8 +7,7 @@ among all of them, and the annealing then keeps some by chance. So the loop runs
    is by more than a share of the price of a variable (`Schedule.price`). These columns are the
    working set of an alpha.
 2. The engine follows the loop on the Gram matrix of the set. If the columns are nearly collinear,
-   the rows give back the digits that this loses; where they are collinear, or the answer is not
-   least squares, the literal loop runs on the rows.
+   the rows give back the digits that this loses, in each step and in the answer.
 3. Every other column is checked against the residual r of the solution. It would enter if
    ``(x_j'r)^2 / ||x_j||^2`` exceeds the price, and exceeds it for each column that the loop itself
    has just refused. Columns that would enter join the set, and 2 follows again.
@@ -41,7 +40,7 @@ _JOIN = 10
 # Columns of unit length of which the selected ones leave less than this are spanned by them.
 _COLLINEAR = 1e-10
 # Below this eigenvalue, of columns of unit length, their Gram matrix has lost more digits than the
-# answer may, and the rows give them back. Below _COLLINEAR it has lost those that decide as well.
+# answer may, and the rows give them back.
 _NEAR_SINGULAR = 1e-6
 # Sums of squares below this share of the target's own are rounding.
 _ROUNDING = 1e-14
