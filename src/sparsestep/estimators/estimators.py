@@ -31,11 +31,17 @@ from sparsestep.estimators.parameters import (
     whole_number,
 )
 from sparsestep.estimators.path import Path, fit_path
-from sparsestep.frames import is_dask, is_pandas, text_names
 from sparsestep.inference.summary import Summary
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.reading import in_one_piece, require_columns
-from sparsestep.moments.table import Table, new_rows
+from sparsestep.moments.table import (
+    Table,
+    in_one_piece,
+    is_dask,
+    is_pandas,
+    new_rows,
+    require_columns,
+    text_names,
+)
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
 from sparsestep.solvers.collinearity import collinearity

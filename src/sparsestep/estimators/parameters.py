@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.moments.reading import real_numbers
+from sparsestep.moments.table import real_numbers
 from sparsestep.words import quoted, repeated
 
 Array = NDArray[np.float64]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.reading import require_columns
-from sparsestep.moments.table import Table, new_rows
+from sparsestep.moments.table import Table, new_rows, require_columns
 from sparsestep.selection.criteria import (
     CRITERIA,
     best_fitting,

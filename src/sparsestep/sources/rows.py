@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.frames import comes_from
+from sparsestep.moments.table import comes_from
 from sparsestep.sources.files import find_files, kind_of
 from sparsestep.sources.request import CsvFormat, require_columns
 from sparsestep.words import in_row
