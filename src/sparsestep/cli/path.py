@@ -15,7 +15,7 @@ from sparsestep.errors import InputError
 from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.collinearity import collinearity
+from sparsestep.solvers.refinement import collinearity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,6 @@ from sparsestep.errors import ManyVariablesWarning, ModelSizeError, warn
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
-from sparsestep.inference.intervals import standard_errors
 from sparsestep.inference.notes import (
     AtTheEnd,
     Determined,
@@ -32,9 +31,8 @@ from sparsestep.selection.cross_validation import RULES, CVErrors, validation_er
 from sparsestep.selection.grid import alphas_to_fit, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
 from sparsestep.selection.splitting import TrainAndTest
-from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, fit_alphas
-from sparsestep.solvers.refinement import refine
+from sparsestep.solvers.refinement import collinearity, refine
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
 from sparsestep.words import made_up_names, quoted, variables
@@ -262,7 +260,7 @@ class _Models:
             lost = known.warn(error, advice)
             if lost is not None:
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
-        errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
+        errors, free = known.standard_errors(one, coef, fit_intercept=settings.fit_intercept)
         if not least_squares:
             errors[:] = np.nan  # The formula is for least squares, not for averages or ridge.
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))

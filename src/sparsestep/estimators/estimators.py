@@ -44,7 +44,7 @@ from sparsestep.moments.table import (
 )
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
-from sparsestep.solvers.collinearity import collinearity
+from sparsestep.solvers.refinement import collinearity
 from sparsestep.solvers.scaled_problem import Settings
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.sources.dask import moments as dask_moments

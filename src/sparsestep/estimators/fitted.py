@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sparsestep.estimators.path import Path
 from sparsestep.inference.fingerprint import Fingerprint
-from sparsestep.inference.intervals import t_interval
 from sparsestep.inference.notes import FarRows, Note
-from sparsestep.inference.summary import Summary
+from sparsestep.inference.summary import Summary, t_interval
 from sparsestep.words import quoted, variables
 
 Array = NDArray[np.float64]

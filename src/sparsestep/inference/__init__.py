@@ -1,1 +1,1 @@
-"""Standard errors and intervals of a chosen model, notes for its reader, and a table to print."""
+"""Intervals of a chosen model, notes for its reader, and a table to print."""
