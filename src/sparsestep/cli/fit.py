@@ -27,8 +27,7 @@ from sparsestep.estimators.path import fit_path
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
 from sparsestep.selection.criteria import Criterion
-from sparsestep.selection.cross_validation import Rule
-from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
+from sparsestep.selection.cross_validation import GIVEN_FOLDS, Rule, TrainAndTest
 from sparsestep.solvers.scaled_problem import Settings
 
 FOLDS = 10

@@ -43,7 +43,7 @@ from sparsestep.moments.table import (
     text_names,
 )
 from sparsestep.selection.criteria import CRITERIA
-from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
+from sparsestep.selection.cross_validation import GIVEN_FOLDS, TrainAndTest
 from sparsestep.solvers.refinement import collinearity
 from sparsestep.solvers.scaled_problem import Settings
 from sparsestep.solvers.schedule import Schedule
