@@ -22,12 +22,13 @@ from sparsestep.estimators.choosing import (
     by_validation,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.parameters import alpha_values, one_alpha, whole_number
 from sparsestep.estimators.path import fit_path
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
+from sparsestep.moments.table import whole_number
 from sparsestep.selection.criteria import Criterion
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, Rule, TrainAndTest
+from sparsestep.selection.grid import alpha_values, one_alpha
 from sparsestep.solvers.scaled_problem import Settings
 
 FOLDS = 10

@@ -23,15 +23,8 @@ from sparsestep.estimators.choosing import (
     by_validation,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.parameters import (
-    alphas_wanted,
-    interval_level,
-    one_alpha,
-    penalty_factors,
-    whole_number,
-)
 from sparsestep.estimators.path import Path, fit_path
-from sparsestep.inference.summary import Summary
+from sparsestep.inference.summary import Summary, interval_level
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import (
     Table,
@@ -41,11 +34,13 @@ from sparsestep.moments.table import (
     new_rows,
     require_columns,
     text_names,
+    whole_number,
 )
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, TrainAndTest
+from sparsestep.selection.grid import alphas_wanted, one_alpha
 from sparsestep.solvers.refinement import collinearity
-from sparsestep.solvers.scaled_problem import Settings
+from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict

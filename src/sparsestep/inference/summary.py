@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ from sparsestep.words import printable
 Array = NDArray[np.float64]
 
 CONDITION = "Intervals hold for this set of variables as if it had been chosen beforehand."
+
+
+def interval_level(level: Any) -> float:
+    """The parameter `level` as a number between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, Real):
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+    return float(level)
 
 
 def t_interval(coef: Array, errors: Array, free: float, level: float) -> tuple[Array, Array]:

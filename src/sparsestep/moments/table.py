@@ -13,7 +13,7 @@ from contextlib import suppress
 from copy import copy
 from decimal import Decimal
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -334,6 +334,13 @@ def real_numbers(values: Any, name: str) -> Array | None:
         return array.astype(np.float64) if numbers else None
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def whole_number(name: str, value: Any, *, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    return int(value)
 
 
 def _unmasked(values: Any, name: str) -> Any:
