@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sparsestep.errors import ManyVariablesWarning, ModelSizeError, warn
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
-from sparsestep.estimators.path import Path
-from sparsestep.inference.fingerprint import Fingerprint
+from sparsestep.estimators.path import Path, variables
 from sparsestep.inference.notes import (
     AtTheEnd,
     Determined,
+    Fingerprint,
     LostDigits,
     ManyVariables,
     Note,
@@ -34,7 +34,7 @@ from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import collinearity, refine
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
-from sparsestep.words import made_up_names, quoted, variables
+from sparsestep.words import made_up_names, quoted
 
 Array = NDArray[np.float64]
 # Residuals whose squares are this share of the target's own are rounding.
