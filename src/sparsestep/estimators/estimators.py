@@ -162,7 +162,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         table = self._table(X, y, sample_weight)
-        return self._choose(Moments._of_table(table)._labelled(text_names(y)), table)
+        return self._choose(Moments._of_table(table), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to moments: the same model as from the rows they came from.
@@ -560,8 +560,8 @@ class SparseStepCV(_SparseStepBase):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         table = self._table(X, y, sample_weight)
-        parts = TrainAndTest.of_rows(table, self._splits(table, groups), self._splitter())
-        return self._choose(replace(parts, whole=parts.whole._labelled(text_names(y))), table)
+        splits = self._splits(table, groups)
+        return self._choose(TrainAndTest.of_rows(table, splits, self._splitter()), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to the moments of folds: the same model as from the rows they came from.

@@ -128,13 +128,8 @@ class Fingerprint:
             row_numbers=_row_numbers(moments, table),
         )
 
-    @property
-    def zero_one_targets(self) -> list[int]:
-        """The targets that hold nothing but zeros and ones."""
-        return np.flatnonzero(zero_one(self.mean_y, self.deviation_y)).tolist()
 
-
-def zero_one(mean: Array, deviation: Array) -> NDArray[np.bool_]:
+def _zero_one(mean: Array, deviation: Array) -> NDArray[np.bool_]:
     """Whether columns hold zeros and ones, and both of them.
 
     Then ``sum x (x - 1) = 0``, which no other whole numbers fulfil and others only by accident.
@@ -155,7 +150,7 @@ def _weight_of_rows(
     if table is None and not moments.is_thin:
         if weighted:
             return unknown, unknown
-        p = np.where(zero_one(mean, deviation), mean, np.nan)
+        p = np.where(_zero_one(mean, deviation), mean, np.nan)
         variance = p * (1.0 - p)
         rows = moments.n_samples * variance / (p**3 + (1.0 - p) ** 3)
         reach = _FAR * np.maximum(p, 1.0 - p) / np.sqrt(variance)
@@ -487,7 +482,8 @@ def notes_of(
             found.append(NothingKept(t))
         if on_few:
             found.append(FewRows(t, on_few, [max(round(float(rests[j])), 1) for j in on_few]))
-    found += [ZeroOneTarget(t) for t in fingerprint.zero_one_targets]
+    of_zeros_and_ones = _zero_one(fingerprint.mean_y, fingerprint.deviation_y)
+    found += [ZeroOneTarget(t) for t in np.flatnonzero(of_zeros_and_ones).tolist()]
     if fingerprint.copies:
         found.append(Copies(list(fingerprint.copies)))
     pairs, n_pairs = fingerprint.collinear, fingerprint.n_collinear or 0
@@ -507,25 +503,6 @@ def notes_of(
     if not n / 2 < total < 2 * n:
         found.append(Weights(n, total))
     return found
-
-
-def beyond_the_end(
-    n_nonzero: NDArray[np.intp], m: int, index: int, n_samples: int, *, automatic: bool
-) -> Literal["larger", "smaller"] | None:
-    """Where a better alpha may be, if the chosen one is at an end of a path with m columns.
-
-    Nothing lies beyond the ends of an `automatic` grid, the null and the full model; but with more
-    columns than rows such a grid ends at the number of variables that the rows can support.
-    """
-    if len(n_nonzero) < 2:
-        return None
-    if index == 0 and n_nonzero[0] > 0 and not automatic:
-        return "larger"
-    if automatic and m <= n_samples:
-        return None
-    # The largest alpha of a model is chosen, so smaller ones of the same size are no better.
-    at_the_end = np.all(n_nonzero[index:] == n_nonzero[-1])
-    return "smaller" if at_the_end and 0 < n_nonzero[-1] < m else None
 
 
 # -- rows to predict -------------------------------------------------------------------------

@@ -55,6 +55,7 @@ class Table:
                 )
         require_unique(self.labels, "X")
         self.names = _names(self.labels)
+        self.target_names = text_names(y)
         y, self.target_labels = _target(y)
         self.flat_y = y.ndim == 1
         self.y: NDArray[Any] = y[:, None] if self.flat_y else y

@@ -91,7 +91,7 @@ class TrainAndTest:
                 train.append(Moments._of_table(table.take(train_rows)))
                 test.append(Moments._of_table(table.take(test_rows)))
                 continue
-            folds = Moments._of_folds(table, fold_of_row)
+            folds = Moments._of_folds(table, fold_of_row, int(fold_of_row.max()) + 1)
             for k, fold in enumerate(folds):
                 if fold.weight_sum <= 0:
                     raise _no_rows(len(test) + k, "test")
