@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.screen import Screen
+from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
 from sparsestep.estimators.choosing import (
     by_alpha,

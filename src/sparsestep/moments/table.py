@@ -55,12 +55,12 @@ class Table:
                 )
         require_unique(self.labels, "X")
         self.names = _names(self.labels)
+        values, self.target_labels = _target(y)
         self.target_names = text_names(y)
-        y, self.target_labels = _target(y)
-        self.flat_y = y.ndim == 1
-        self.y: NDArray[Any] = y[:, None] if self.flat_y else y
-        if len(y) != self.n:
-            raise ValueError(f"X has {self.n} rows but y has {len(y)}.")
+        self.flat_y = values.ndim == 1
+        self.y: NDArray[Any] = values[:, None] if self.flat_y else values
+        if len(values) != self.n:
+            raise ValueError(f"X has {self.n} rows but y has {len(values)}.")
         self.k = self.y.shape[1]
         if not self.k:
             raise ValueError("y has no columns; give at least one target.")
