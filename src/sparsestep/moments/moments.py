@@ -193,7 +193,7 @@ class Moments:
 
     @classmethod
     def _of_folds(cls, table: Table, fold_of_row: Index, count: int) -> "list[Moments]":
-        """Moments of each of so many folds of checked rows."""
+        """Moments of each of `count` folds of checked rows."""
         return [cls._make(sums) for sums in fold_sums(table, fold_of_row, count)]
 
     @classmethod
