@@ -21,7 +21,7 @@ from source_data import (
 )
 from sparsestep import Moments, SparseStepCV, read_moments
 from sparsestep.errors import DroppedRowsWarning
-from sparsestep.frames import is_dask
+from sparsestep.moments.table import is_dask
 from sparsestep.sources.dask import moments, predict
 from sparsestep.sources.folds import fold_numbers
 

@@ -51,16 +51,6 @@ def rows_left_out(dropped: int, rows: int, missing: Mapping[str, int]) -> str:
     return f"Left out {dropped} of {rows} rows{half} with a missing value{by}."
 
 
-def row_of(row: int, source: str) -> str:
-    """A row by its number; the source may have no name."""
-    return f"{row} (counted from 0)" + (f" of {source}" if source else "")
-
-
-def in_row(row: int, source: str) -> str:
-    """Where a row is."""
-    return f"in row {row_of(row, source)}"
-
-
 def lost_digits(condition_number: float, digits: int, advice: str, which: str = "kept") -> str:
     """What nearly collinear columns have cost, as a sentence."""
     return (
@@ -77,11 +67,6 @@ def sentence(text: str) -> str:
 def repeated(names: Iterable[Any]) -> Any:
     """The first name that is there more than once."""
     return next(name for name, times in Counter(names).items() if times > 1)
-
-
-def variables(k: int) -> str:
-    """A number of variables."""
-    return f"{k} variable{'' if k == 1 else 's'}"
 
 
 def model_within(holder: Any) -> str:

@@ -2,8 +2,8 @@
 
 Nothing but the standard library is imported before the arguments are known. `app` has the commands
 and their help, and each command is in a module of its name, `merge` in that of `moments`. All share
-`options`, `inputs` (from arguments to moments), `outputs` (where results are written), `screen`
-(what is printed) and `errors` (what went wrong, and the exit code).
+`options`, `inputs` (from arguments to moments), `outputs` (what is printed and what is written) and
+`errors` (what went wrong, and the exit code).
 """
 
 import os

@@ -11,8 +11,7 @@ from cyclopts import Parameter
 from numpy.typing import NDArray
 
 from sparsestep.cli.options import Talk
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.screen import Screen
+from sparsestep.cli.outputs import Screen, check_outputs
 
 NAME = "sparsestep-demo.html"
 SIZES_SHOWN = 6

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.screen import Screen
+from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
 from sparsestep.estimators.choosing import (
     by_alpha,
@@ -22,13 +21,13 @@ from sparsestep.estimators.choosing import (
     by_validation,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.parameters import alpha_values, one_alpha, whole_number
 from sparsestep.estimators.path import fit_path
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
+from sparsestep.moments.table import whole_number
 from sparsestep.selection.criteria import Criterion
-from sparsestep.selection.cross_validation import Rule
-from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
+from sparsestep.selection.cross_validation import GIVEN_FOLDS, Rule, TrainAndTest
+from sparsestep.selection.grid import alpha_values, one_alpha
 from sparsestep.solvers.scaled_problem import Settings
 
 FOLDS = 10

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
-from sparsestep.cli.screen import PATIENCE, Screen
+from sparsestep.cli.outputs import PATIENCE, Screen
 from sparsestep.errors import (
     DroppedRowsWarning,
     InputError,

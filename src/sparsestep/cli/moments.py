@@ -6,12 +6,11 @@ from typing import Annotated
 
 from sparsestep.cli.inputs import TablesSeen, are_moments, expanded, read
 from sparsestep.cli.options import Data, Output, Seed, TableOptions, Talk, Whole
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.screen import Screen
+from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError
-from sparsestep.estimators.parameters import whole_number
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import Runs, require_complete, require_same_folds
+from sparsestep.moments.table import whole_number
 
 
 def moments(

@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
 from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
-from sparsestep.cli.outputs import check_outputs, write_batches
-from sparsestep.cli.screen import Screen
+from sparsestep.cli.outputs import Screen, check_outputs, write_batches
 from sparsestep.errors import InputError
 from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
-from sparsestep.solvers.collinearity import collinearity
+from sparsestep.solvers.refinement import collinearity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

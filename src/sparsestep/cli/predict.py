@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import split_names, tell_decimal_comma
 from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output, Talk
-from sparsestep.cli.outputs import check_outputs, write_batches
-from sparsestep.cli.screen import PATIENCE, Screen
+from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_batches
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
 from sparsestep.sources.request import CsvFormat

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sparsestep.cli.options import ModelFile, Output, Talk
-from sparsestep.cli.outputs import check_outputs
-from sparsestep.cli.screen import Screen
+from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.model.file import read_document
 from sparsestep.report import write_report
 

@@ -16,8 +16,8 @@ from sparsestep.display.base import (
     one_row_each,
     require_matplotlib,
 )
-from sparsestep.frames import column_names
 from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import column_names
 from sparsestep.solvers.fitting import literal_steps
 from sparsestep.solvers.scaled_problem import Settings
 from sparsestep.solvers.schedule import Schedule

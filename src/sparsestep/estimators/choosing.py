@@ -12,32 +12,28 @@ from numpy.typing import NDArray
 
 from sparsestep.errors import ManyVariablesWarning, ModelSizeError, warn
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
-from sparsestep.estimators.path import Path
-from sparsestep.inference.fingerprint import Fingerprint
-from sparsestep.inference.intervals import standard_errors
+from sparsestep.estimators.path import Path, variables
 from sparsestep.inference.notes import (
     AtTheEnd,
     Determined,
+    Fingerprint,
     LostDigits,
     ManyVariables,
     Note,
-    beyond_the_end,
     notes_of,
 )
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
 from sparsestep.selection.criteria import supported
-from sparsestep.selection.cross_validation import RULES, CVErrors, validation_errors
+from sparsestep.selection.cross_validation import RULES, CVErrors, TrainAndTest, validation_errors
 from sparsestep.selection.grid import alphas_to_fit, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
-from sparsestep.selection.splitting import TrainAndTest
-from sparsestep.solvers.collinearity import collinearity
 from sparsestep.solvers.fitting import Fits, fit_alphas
-from sparsestep.solvers.refinement import refine
+from sparsestep.solvers.refinement import collinearity, refine
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
-from sparsestep.words import made_up_names, quoted, variables
+from sparsestep.words import made_up_names, quoted
 
 Array = NDArray[np.float64]
 # Residuals whose squares are this share of the target's own are rounding.
@@ -67,7 +63,7 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         fits = fit_size(moments.target(t), size, settings)
         nearest = int(fits.n_nonzero[0])
         if nearest != size:
-            names = _target_names(moments)
+            names = _target_names(moments, rows)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
             why = _why(moments.target(t), size, fits, settings)
             noun = "variable" if size == 1 else "variables"
@@ -216,16 +212,23 @@ class _Models:
     def note_the_end(
         self, target: int, path: Path, index: int, *, automatic: bool, criterion: str | None = None
     ) -> None:
-        """Note it if the choice is at an end of the alphas, and a better one may lie beyond."""
-        m, n = len(path.coefs), self._moments.n_samples
-        among = np.arange(len(path))
+        """Note it if the choice is at an end of the alphas, and a better one may lie beyond.
+
+        Nothing lies beyond the ends of an `automatic` grid, the null and the full model; but with
+        more columns than rows such a grid ends at the number of variables that the rows support.
+        """
+        m, n, sizes = len(path.coefs), self._moments.n_samples, path.n_nonzero
         if criterion is not None:
-            among = supported(path.n_nonzero, path.supported_size)
-        at = int(np.searchsorted(among, index))
-        beyond = beyond_the_end(path.n_nonzero[among], m, at, n, automatic=automatic)
-        if beyond:
-            ever_more = criterion if beyond == "smaller" and m > n else None
-            self._notes.append(AtTheEnd(target, beyond, ever_more, n))
+            among = supported(sizes, path.supported_size)
+            sizes, index = sizes[among], int(np.searchsorted(among, index))
+        if len(sizes) < 2:
+            return
+        # The largest alpha of a model is chosen, so smaller ones of the same size are no better.
+        last = np.all(sizes[index:] == sizes[-1]) and 0 < sizes[-1] < m
+        if index == 0 and sizes[0] > 0 and not automatic:
+            self._notes.append(AtTheEnd(target, "larger", None, n))
+        elif last and (m > n or not automatic):
+            self._notes.append(AtTheEnd(target, "smaller", criterion if m > n else None, n))
 
     def add(
         self,
@@ -262,7 +265,7 @@ class _Models:
             lost = known.warn(error, advice)
             if lost is not None:
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
-        errors, free = standard_errors(one, coef, known, fit_intercept=settings.fit_intercept)
+        errors, free = known.standard_errors(one, coef, fit_intercept=settings.fit_intercept)
         if not least_squares:
             errors[:] = np.nan  # The formula is for least squares, not for averages or ridge.
         total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
@@ -300,7 +303,7 @@ class _Models:
         if self._moments.is_thin and chosen > supported_size(n, m):
             note = ManyVariables(target, chosen, supported_size(n, m), n)
             self._notes.append(note)
-            text = note.text(made_up_names(m), _target_names(self._moments))
+            text = note.text(made_up_names(m), _target_names(self._moments, self._rows))
             warn(ManyVariablesWarning(text))
 
     def fitted(self) -> Fitted:
@@ -312,7 +315,7 @@ class _Models:
         names = moments.feature_names or ()
         return Fitted(
             tuple(self._models),
-            _target_names(moments),
+            _target_names(moments, self._rows),
             fingerprint,
             self._n_iter,
             self._settings.fit_intercept,
@@ -332,7 +335,8 @@ def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
     }
 
 
-def _target_names(moments: Moments) -> tuple[str, ...]:
+def _target_names(moments: Moments, rows: Table | None) -> tuple[str, ...]:
     """The names of the targets, made up if they have none."""
+    names = moments.target_names if rows is None else rows.target_names
     count = np.size(moments.mean_y)
-    return moments.target_names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))
+    return names or (("y",) if count == 1 else tuple(f"y{t}" for t in range(count)))

@@ -23,23 +23,24 @@ from sparsestep.estimators.choosing import (
     by_validation,
 )
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.parameters import (
-    alphas_wanted,
-    interval_level,
-    one_alpha,
-    penalty_factors,
+from sparsestep.estimators.path import Path, fit_path
+from sparsestep.inference.summary import Summary, interval_level
+from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import (
+    Table,
+    in_one_piece,
+    is_dask,
+    is_pandas,
+    new_rows,
+    require_columns,
+    text_names,
     whole_number,
 )
-from sparsestep.estimators.path import Path, fit_path
-from sparsestep.frames import is_dask, is_pandas, text_names
-from sparsestep.inference.summary import Summary
-from sparsestep.moments.moments import Moments
-from sparsestep.moments.reading import in_one_piece, require_columns
-from sparsestep.moments.table import Table, new_rows
 from sparsestep.selection.criteria import CRITERIA
-from sparsestep.selection.splitting import GIVEN_FOLDS, TrainAndTest
-from sparsestep.solvers.collinearity import collinearity
-from sparsestep.solvers.scaled_problem import Settings
+from sparsestep.selection.cross_validation import GIVEN_FOLDS, TrainAndTest
+from sparsestep.selection.grid import alphas_wanted, one_alpha
+from sparsestep.solvers.refinement import collinearity
+from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.sources.dask import moments as dask_moments
 from sparsestep.sources.dask import predict as dask_predict
@@ -161,7 +162,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         if is_dask(X):
             return self.fit_moments(dask_moments(X, y, sample_weight))
         table = self._table(X, y, sample_weight)
-        return self._choose(Moments._of_table(table)._labelled(text_names(y)), table)
+        return self._choose(Moments._of_table(table), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to moments: the same model as from the rows they came from.
@@ -559,8 +560,8 @@ class SparseStepCV(_SparseStepBase):
             folds = self._dask_folds(groups)
             return self.fit_moments(dask_moments(X, y, sample_weight, folds=folds))
         table = self._table(X, y, sample_weight)
-        parts = TrainAndTest.of_rows(table, self._splits(table, groups), self._splitter())
-        return self._choose(replace(parts, whole=parts.whole._labelled(text_names(y))), table)
+        splits = self._splits(table, groups)
+        return self._choose(TrainAndTest.of_rows(table, splits, self._splitter()), table)
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to the moments of folds: the same model as from the rows they came from.

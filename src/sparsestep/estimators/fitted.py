@@ -12,12 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsestep.estimators.path import Path
-from sparsestep.inference.fingerprint import Fingerprint
-from sparsestep.inference.intervals import t_interval
-from sparsestep.inference.notes import FarRows, Note
-from sparsestep.inference.summary import Summary
-from sparsestep.words import quoted, variables
+from sparsestep.estimators.path import Path, variables
+from sparsestep.inference.notes import FarRows, Fingerprint, Note
+from sparsestep.inference.summary import Summary, t_interval
+from sparsestep.words import quoted
 
 Array = NDArray[np.float64]
 

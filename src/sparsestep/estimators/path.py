@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.reading import require_columns
-from sparsestep.moments.table import Table, new_rows
+from sparsestep.moments.table import Table, new_rows, require_columns
 from sparsestep.selection.criteria import (
     CRITERIA,
     best_fitting,
@@ -22,7 +21,7 @@ from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
-from sparsestep.words import made_up_names, variables
+from sparsestep.words import made_up_names
 
 if TYPE_CHECKING:
     from sparsestep.display import PathDisplay
@@ -327,3 +326,8 @@ def _nearest_sizes(size: int, sizes: NDArray[np.intp]) -> str:
     near = [str(s.max()) for s in (sizes[sizes < size],) if len(s)]
     near += [str(s.min()) for s in (sizes[sizes > size],) if len(s)]
     return f"the nearest size{'s are' if len(near) > 1 else ' is'} {' and '.join(near)}"
+
+
+def variables(k: int) -> str:
+    """A number of variables."""
+    return f"{k} variable{'' if k == 1 else 's'}"

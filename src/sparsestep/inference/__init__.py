@@ -1,1 +1,1 @@
-"""Standard errors and intervals of a chosen model, notes for its reader, and a table to print."""
+"""Facts about the data of a chosen model and notes on them, its intervals, a table to print."""

@@ -1,18 +1,35 @@
-"""A fitted model as a table: the variables kept, their coefficients, standard errors, facts."""
+"""A fitted model as a table: the variables kept, their coefficients, standard errors, intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from sparsestep.words import printable
 
 Array = NDArray[np.float64]
 
 CONDITION = "Intervals hold for this set of variables as if it had been chosen beforehand."
+
+
+def interval_level(level: Any) -> float:
+    """The parameter `level` as a number between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, Real):
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
+    if not 0 < float(level) < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+    return float(level)
+
+
+def t_interval(coef: Array, errors: Array, free: float, level: float) -> tuple[Array, Array]:
+    """Ends of the two-sided interval of the given level."""
+    reach = stdtrit(free, 0.5 + level / 2.0) * errors if free > 0 else np.full_like(coef, np.nan)
+    return coef - reach, coef + reach
 
 
 @dataclass(frozen=True, eq=False)

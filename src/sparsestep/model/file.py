@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from sparsestep.errors import ModelFileError
 from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
 from sparsestep.estimators.path import Path
-from sparsestep.inference.fingerprint import Fingerprint
-from sparsestep.inference.intervals import t_interval
-from sparsestep.inference.notes import RowsDropped
+from sparsestep.inference.notes import Fingerprint, RowsDropped
+from sparsestep.inference.summary import t_interval
 from sparsestep.model.document import (
     FORMAT,
     SCHEMA,

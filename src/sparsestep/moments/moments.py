@@ -5,7 +5,6 @@ The class is the public interface to `sums` (the formulas), `one_pass` (the rows
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -21,6 +20,7 @@ from sparsestep.moments.table import Table
 from sparsestep.threads import side_by_side
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 # Below this many columns starting threads costs more than merging.
 _MANY_COLUMNS = 100
@@ -183,7 +183,8 @@ class Moments:
         >>> [fold.mean_y for fold in Moments.from_folds(X, y, [0, 1, 0, 1, 0, 1])]
         [2.0, 3.0]
         """
-        return cls._of_folds(Table(X, y, sample_weight, feature_names), folds)
+        table = Table(X, y, sample_weight, feature_names)
+        return cls._of_folds(table, *fold_ids(folds, table.n))
 
     @classmethod
     def _of_table(cls, table: Table) -> "Moments":
@@ -191,9 +192,9 @@ class Moments:
         return cls._make(fold_sums(table)[0])
 
     @classmethod
-    def _of_folds(cls, table: Table, folds: Any) -> "list[Moments]":
-        """Moments of every part of a partition of checked rows."""
-        return [cls._make(sums) for sums in fold_sums(table, *fold_ids(folds, table.n))]
+    def _of_folds(cls, table: Table, fold_of_row: Index, count: int) -> "list[Moments]":
+        """Moments of each of `count` folds of checked rows."""
+        return [cls._make(sums) for sums in fold_sums(table, fold_of_row, count)]
 
     @classmethod
     def merge(cls, pieces: "Iterable[Moments]") -> "Moments":
@@ -320,15 +321,6 @@ class Moments:
     def __repr__(self) -> str:
         thin = ", thin" if self.is_thin else ""
         return f"Moments(n_samples={self.n_samples}, n_features={self.n_features}{thin})"
-
-    def _labelled(
-        self,
-        target_names: tuple[str, ...] | None,
-        categories: dict[str, tuple[str, ...]] | None = None,
-    ) -> "Moments":
-        """The same moments with names of their targets, and categories of their encoded columns."""
-        categories = categories or self._sums.categories
-        return self._make(replace(self._sums, target_names=target_names, categories=categories))
 
     def target(self, t: int) -> "Moments":
         """The moments of target t, from 0, of a two-dimensional y; nothing is copied.

@@ -18,12 +18,13 @@ from sparsestep.moments.sums import (
     SMALLEST_SQUARES,
     Accumulator,
     CentredRows,
+    Pair,
     Sums,
     merge,
     outer_strips,
+    two_sum,
 )
 from sparsestep.moments.table import BLOCK_BYTES, Table
-from sparsestep.moments.twofold import Pair, two_sum
 from sparsestep.threads import side_by_side
 
 Array = NDArray[np.float64]

@@ -13,7 +13,8 @@ first (Chan, Golub and LeVeque 1983). With V_j the weight and m_j the mean of al
 
 Two ways of computing S are avoided. Sums about zero, X'X - W mean mean', have no digit left at
 mean/sd = 1e7. The difference of two means that are rounded to doubles has as few; so each mean is a
-pair of doubles, `mean` + `low`. With fewer rows than columns the rows are kept instead of S.
+pair of doubles, `mean` + `low`, where `low` is at most half a unit in the last place of `mean`.
+With fewer rows than columns the rows are kept instead of S.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +27,11 @@ from numpy.typing import NDArray
 from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.runs import Runs
 from sparsestep.moments.table import column_name
-from sparsestep.moments.twofold import Pair, add, two_sum
 from sparsestep.words import quoted
 
 Array = NDArray[np.float64]
+# Twice the precision: a value as high + low.
+Pair = tuple[Array, Array]
 
 # Products are rounded to 5e-324 at best, so sums of squares below this have lost digits.
 SMALLEST_SQUARES = 1e-302
@@ -37,6 +39,19 @@ SMALLEST_SQUARES = 1e-302
 STRIP_ELEMENTS = 1 << 13
 
 _NOT_SQUARED = "The values of {name} are too large or too small to be squared"
+
+
+def two_sum(a: Any, b: Any) -> Pair:
+    """``a + b`` exactly, as a pair (Knuth)."""
+    high = a + b
+    of_b = high - a
+    return high, (a - (high - of_b)) + (b - of_b)
+
+
+def add_pairs(a: Pair, b: Pair) -> Pair:
+    """The sum of two pairs."""
+    high, low = two_sum(a[0], b[0])
+    return two_sum(high, low + (a[1] + b[1]))
 
 
 class CentredRows:
@@ -344,7 +359,7 @@ def _between(parts: Sequence[Sums]) -> tuple[Pair, Array]:
     means = np.array([part.mean for part in parts]), np.array([part.low for part in parts])
     # Differences from the mean of the largest weight, which merging changes least.
     heavy = int(weight.argmax())
-    gap, _ = add(means, (-means[0][heavy], -means[1][heavy]))
+    gap, _ = add_pairs(means, (-means[0][heavy], -means[1][heavy]))
     before = np.cumsum(share[:-1])
     weighted = share[:, np.newaxis] * gap
     mean_before = np.cumsum(weighted[:-1], axis=0) / before[:, np.newaxis]

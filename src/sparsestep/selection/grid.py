@@ -7,12 +7,14 @@ tried in rounds of many.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import real_numbers, whole_number
 from sparsestep.selection.criteria import best_fitting
 from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
 from sparsestep.solvers.scaled_problem import (
@@ -47,6 +49,31 @@ class _Search(NamedTuple):
 _DENSE = _Search(ratio=4.0, least_share=1e-16, narrowest=1e-6, most_alphas=4000)
 # With fewer rows than columns each alpha costs more, and both ends lie within a narrow range.
 _WIDE = _Search(ratio=2.0**0.125, least_share=1e-6, narrowest=1e-3, most_alphas=400)
+
+
+def one_alpha(alpha: Any) -> Array:
+    """The parameter `alpha`, as the only one of an array."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise ValueError(f"alpha must be a number; got {alpha!r}.")
+    return alpha_values([alpha], "alpha")
+
+
+def alpha_values(alphas: Any, name: str) -> Array:
+    """Alphas as numbers, largest first, each once."""
+    values = real_numbers(alphas, name)
+    if values is None or values.ndim != 1 or not len(values):
+        raise ValueError(f"{name} must be how many to try, or a list of numbers; got {alphas!r}.")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise ValueError(f"{name} must be finite and not negative; got {values[wrong[0]]}.")
+    return np.unique(values)[::-1]
+
+
+def alphas_wanted(alphas: Any) -> int | Array:
+    """The parameter `alphas`: how many, or which."""
+    if isinstance(alphas, Integral):
+        return whole_number("alphas", alphas, least=2)
+    return alpha_values(alphas, "alphas")
 
 
 def alpha_grid(

@@ -64,10 +64,9 @@ def fit_alphas(
     Moments are made a `ScaledProblem` here. One that is given is there to be solved again for other
     alphas, so what its matrix needs for that is kept.
     """
-    moments = [_moments(each) for each in data]
-    told = _told(len(data) * np.size(moments[0].mean_y) * alphas.shape[-1], settings)
-    dense = [k for k, each in enumerate(moments) if not each.is_thin]
-    thin = [k for k, each in enumerate(moments) if each.is_thin]
+    told = _told(len(data) * np.size(data[0].mean_y) * alphas.shape[-1], settings)
+    dense = [k for k, each in enumerate(data) if not each.is_thin]
+    thin = [k for k, each in enumerate(data) if each.is_thin]
     fits = _fit_dense([data[k] for k in dense], alphas, settings, told)
     found = dict(zip(dense, fits, strict=True))
     # One at a time for each thread, so that no more copies of rows are made than are in use.
@@ -78,11 +77,6 @@ def fit_alphas(
             thin_fits = pool.map(lambda k: _fit_thin(data[k], alphas, settings, told), thin)
             found |= dict(zip(thin, thin_fits, strict=True))
     return [found[k] for k in range(len(data))]
-
-
-def _moments(data: Moments | ScaledProblem) -> Moments:
-    """The moments behind a problem."""
-    return data.moments if isinstance(data, ScaledProblem) else data
 
 
 def _problem(data: Moments | ScaledProblem, settings: Settings) -> ScaledProblem:
@@ -132,7 +126,7 @@ def _fit_dense(
     """The models of each target of moments with their matrix, all at once."""
     if not data:
         return []
-    many = len(data) > 1 and _moments(data[0]).n_features >= _MANY_COLUMNS
+    many = len(data) > 1 and len(data[0].mean_x) >= _MANY_COLUMNS
     problems = side_by_side(lambda each: _problem(each, settings), data, many)
     scaled = [problem.alphas(alphas) for problem in problems]
     if settings.solver == "reference":

@@ -1,7 +1,9 @@
-"""Least squares on the kept columns to the last digit, from the rows.
+"""Least squares on the kept columns to the last digit, from the rows; and its standard errors.
 
-Normal equations lose as many digits as their condition number has. They come back by iterative
-refinement: with the residual r of the rows in twice the precision (`twofold`),
+With the sums of the kept columns in units of their lengths, ``C = D^-1 S D^-1``, normal equations
+lose as many digits as the condition number of C has, which is the square of that of the columns
+(`collinearity`). The digits come back by iterative refinement: with the residual r of the rows in
+twice the precision (pairs of doubles, high + low),
 
     b += S^-1 (X - c)'W r,      intercept += 1'W r / 1'W 1 - c'(the change of b),
 
@@ -13,22 +15,31 @@ factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refi
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.linalg import lapack
 
-from sparsestep.moments import twofold
+from sparsestep.errors import LostDigitsWarning, warn
 from sparsestep.moments.moments import Moments
+from sparsestep.moments.sums import Pair, add_pairs, two_sum
 from sparsestep.moments.table import Table
 from sparsestep.penalty import weights
-from sparsestep.solvers.collinearity import Collinearity, collinearity
-from sparsestep.solvers.scaled_problem import Settings, units
+from sparsestep.reference import negligible
+from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _EPS = float(np.finfo(np.float64).eps)
+# Larger errors are reported: fewer than six digits are left.
+_BAD = 1e-6
+# A column has a part in a combination that is nil if its weight there is above this.
+_PART = 1e-6
 # Errors of the normal equations up to this size are not worth another look at the rows.
 _GOOD = 1e-11
 _LAST_DIGITS = 1e-13
@@ -42,6 +53,110 @@ _BLOCK = 1 << 15
 _LARGE_BLOCK = 1 << 18
 # Rows are factorized if they have no more numbers than this.
 _LARGEST = 1 << 25
+# A product with this splits a double into two halves of its digits.
+_SPLITTER = 2.0**27 + 1.0
+
+
+@dataclass(frozen=True)
+class Collinearity:
+    """The condition of the columns kept, and what normal equations lose by it.
+
+    Attributes
+    ----------
+    support : ndarray of int
+        The columns kept.
+    length : ndarray
+        Square roots of their sums of squares.
+    sums : ndarray
+        C, their sums of squares and products in units of these lengths.
+    factor : ndarray
+        Its Cholesky factor; not valid if `rcond` is 0.
+    rcond : float
+        Reciprocal condition number of C: the square of that of the columns.
+    offset : float
+        Largest mean beside its deviation; 0 without an intercept.
+    error : float
+        Relative error that normal equations may leave; 0 if there are too few rows for more than
+        one solution to be told apart, which is no matter of digits.
+    """
+
+    support: Index
+    length: Array
+    sums: Array
+    factor: Array
+    rcond: float
+    offset: float
+    error: float
+
+    @property
+    def condition_number(self) -> float:
+        """Condition number of the standardized columns."""
+        return float(1.0 / np.sqrt(max(self.rcond, _EPS)))
+
+    def solve(self, g: Array) -> Array:
+        """``S^-1 g``."""
+        solution: Array = lapack.dpotrs(self.factor, g / self.length, lower=True)[0]
+        return solution / self.length
+
+    def inverse_diagonal(self) -> Array:
+        """The diagonal of ``S^-1``; NaN for columns that depend on others, but for rounding.
+
+        Their effects are not identified.
+        """
+        if self.rcond > len(self.support) * _EPS:
+            diagonal = np.diag(lapack.dpotri(self.factor, lower=True)[0])
+        else:
+            values, vectors = np.linalg.eigh(self.sums)
+            null = values <= negligible(len(values))
+            diagonal = np.sum(vectors[:, ~null] ** 2 / values[~null], axis=1)
+            diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
+        return np.asarray(diagonal / self.length / self.length)
+
+    def standard_errors(
+        self, moments: Moments, coef: Array, *, fit_intercept: bool
+    ) -> tuple[Array, float]:
+        """Standard errors of the non-zero coefficients, NaN elsewhere; and the degrees of freedom.
+
+        As if the variables kept, A, had been chosen beforehand: with n the sum of the weights
+
+            sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
+        """
+        errors = np.full(len(coef), np.nan)
+        free = moments.weight_sum - len(self.support) - fit_intercept
+        if free <= 0 or not len(self.support):
+            return errors, max(float(free), 0.0)
+        rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
+        errors[self.support] = np.sqrt(rss / free) * np.sqrt(self.inverse_diagonal())
+        return errors, float(free)
+
+    def lost(self, error: float, advice: str) -> LostDigitsWarning | None:
+        """What to say if an error has left fewer than six digits."""
+        return LostDigitsWarning(self.condition_number, error, advice) if error > _BAD else None
+
+    def warn(self, error: float, advice: str) -> LostDigitsWarning | None:
+        """Say so if an error has left fewer than six digits; and what was said."""
+        lost = self.lost(error, advice)
+        if lost is not None:
+            warn(lost)
+        return lost
+
+
+def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:
+    """How well the kept columns can be told apart, by the moments."""
+    support = np.flatnonzero(coef)
+    C, length = unit_gram(moments, support, fit_intercept=fit_intercept)
+    offset = 0.0
+    if fit_intercept:
+        deviation = length / np.sqrt(moments.weight_sum)
+        offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
+    factor, rcond = C, 0.0
+    if len(support):
+        factor, failed = lapack.dpotrf(C, lower=True)
+        if not failed:
+            rcond = float(lapack.dpocon(factor, np.linalg.norm(C, 1), uplo="L")[0])
+    rank = moments.n_samples - fit_intercept
+    error = _EPS / max(rcond, _EPS) if 0 < len(support) <= rank else 0.0
+    return Collinearity(support, length, C, factor, rcond, offset, error)
 
 
 def refine(
@@ -249,27 +364,27 @@ class _Rows:
         g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
         for X, y, w in self.blocks(_BLOCK):
             of_x, of_1 = self.products(X, w, self.residual(X, y, b, a))
-            g, g0 = twofold.add(g, of_x), twofold.add(g0, of_1)
+            g, g0 = add_pairs(g, of_x), add_pairs(g0, of_1)
         return g[0], float(g0[0])
 
-    def residual(self, X: Array, y: Array, b: Array, intercept: float) -> twofold.Pair:
+    def residual(self, X: Array, y: Array, b: Array, intercept: float) -> Pair:
         """``y - intercept - X b`` as a pair."""
-        high, low = twofold.product(X, -b)
+        high, low = product(X, -b)
         extra = np.column_stack([y, np.full(len(y), -intercept)])
         terms = np.concatenate([high, extra], axis=1)
-        return twofold.total((terms, np.concatenate([low, np.zeros_like(extra)], axis=1)), axis=1)
+        return total((terms, np.concatenate([low, np.zeros_like(extra)], axis=1)), axis=1)
 
-    def products(self, X: Array, w: Array | None, r: twofold.Pair) -> tuple[twofold.Pair, ...]:
+    def products(self, X: Array, w: Array | None, r: Pair) -> tuple[Pair, ...]:
         """``(X - c)'W r`` and ``1'W r`` as pairs."""
         if w is not None:
-            high, low = twofold.product(w, r[0])
-            r = twofold.two_sum(high, low + w * r[1])
-        high, low = twofold.two_sum(X, -self.centre)
+            high, low = product(w, r[0])
+            r = two_sum(high, low + w * r[1])
+        high, low = two_sum(X, -self.centre)
         of_r = r[0][:, np.newaxis], r[1][:, np.newaxis]
-        main, rest = twofold.product(high, of_r[0])
+        main, rest = product(high, of_r[0])
         rest += low * of_r[0]
         rest += high * of_r[1]
-        return twofold.total((main, rest), axis=0), twofold.total(r, axis=0)
+        return total((main, rest), axis=0), total(r, axis=0)
 
 
 Step = Callable[[Array, float], tuple[Array, float]]
@@ -336,7 +451,7 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
     def step(b: Array, intercept: float) -> tuple[Array, float]:
         # f = y - s - X b and g = X's are both zero at the solution.
         nonlocal s
-        f = twofold.add(rows.residual(X, y, b, intercept), (-s[0], -s[1]))[0] * root
+        f = add_pairs(rows.residual(X, y, b, intercept), (-s[0], -s[1]))[0] * root
         of_x, of_one = rows.products(X, w, s)
         g = of_x[0] / rows.length
         if rows.fit_intercept:
@@ -344,7 +459,7 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
         along = Q.T @ f + linalg.solve_triangular(R, g[pivot], trans="T")
         solution = np.empty(len(pivot))
         solution[pivot] = linalg.solve_triangular(R, along)
-        s = twofold.add(s, ((f - Q @ along) / root, np.zeros(len(y))))
+        s = add_pairs(s, ((f - Q @ along) / root, np.zeros(len(y))))
         if not rows.fit_intercept:
             return solution / rows.length, 0.0
         change = solution[1:] / rows.length
@@ -365,3 +480,40 @@ def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[A
     b /= scale
     intercept = mean_y - float(rows.centre @ b)
     return b, intercept, _EPS * float(singular[0] / singular[max(rank - 1, 0)])
+
+
+# -- twice the precision --------------------------------------------------------------------------
+
+
+def product(a: Any, b: Any) -> Pair:
+    """``a * b`` exactly while the factors lie between 1e-130 and 1e130 in size (Dekker)."""
+    high = a * b
+    a1, a2 = _split(a)
+    b1, b2 = _split(b)
+    return high, ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _split(a: Any) -> Pair:
+    """The first and the last half of the digits (Veltkamp)."""
+    scaled = _SPLITTER * a
+    first = scaled - (scaled - a)
+    return first, a - first
+
+
+def total(pair: Pair, axis: int) -> Pair:
+    """The sum along an axis: halves are added, with their errors, until one is left.
+
+    As in Ogita, Rump and Oishi (2005).
+    """
+    high, low = (np.moveaxis(part, axis, 0) for part in pair)
+    if not len(high):
+        return np.zeros(high.shape[1:]), np.zeros(high.shape[1:])
+    while len(high) > 1:
+        half = len(high) // 2
+        added, error = two_sum(high[:half], high[half : 2 * half])
+        error += low[:half]
+        error += low[half : 2 * half]
+        if len(high) % 2:
+            added, error = np.concatenate([added, high[-1:]]), np.concatenate([error, low[-1:]])
+        high, low = added, error
+    return two_sum(high[0], low[0])

@@ -6,9 +6,10 @@ target's variance: the answer then follows a change of units instead of dependin
 gamma_0, gamma_stop and epsilon are absolute numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,17 @@ from scipy.linalg import lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.sums import SMALLEST_SQUARES
-from sparsestep.moments.table import column_name
+from sparsestep.moments.table import column_name, real_numbers
 from sparsestep.reference import negligible
 from sparsestep.solvers.engine import Gram
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
+from sparsestep.words import quoted, repeated
 
 Array = NDArray[np.float64]
 
+# The range of finite factors above 0: beyond it, 0 and infinity do the same.
+_LEAST_FACTOR, _MOST_FACTOR = 1e-30, 1e30
 # Sums of squares of standardized columns are the sum of the weights; their squares must be numbers.
 _LIGHTEST = 1e-100
 # Alphas beyond this many times the sum of squares of the target, or below its inverse, are clipped.
@@ -51,6 +55,66 @@ class Settings:
     def factors(self, m: int) -> Array:
         """The penalty factors, 1 where none were given."""
         return np.ones(m) if self.penalty_factor is None else self.penalty_factor
+
+
+def penalty_factors(given: Any, m: int, names: Sequence[str] | None = None) -> Array | None:
+    """Multipliers of alpha in the order of the columns, checked; given so, or by name."""
+    if given is None:
+        return None
+    named = _is_named(given)
+    ordered = _in_order(given, names) if named else given
+    factor = real_numbers(ordered, "penalty_factor")
+    if factor is None:
+        raise ValueError(f"penalty_factor must be numbers; got {given!r}.")
+    if factor.shape != (m,):
+        raise ValueError(
+            f"penalty_factor must have one number for each of the {m} columns; "
+            f"its shape is {factor.shape}."
+        )
+    usual = (factor >= _LEAST_FACTOR) & (factor <= _MOST_FACTOR)
+    wrong = np.flatnonzero(~(usual | (factor == 0) | (factor == np.inf)))
+    if len(wrong):
+        which = names[wrong[0]] if named and names is not None else int(wrong[0])
+        raise ValueError(
+            f"penalty_factor[{which!r}] is {factor[wrong[0]]}; it must be 0, inf, or between "
+            f"{_LEAST_FACTOR:g} and {_MOST_FACTOR:g}."
+        )
+    return factor
+
+
+def _is_named(given: Any) -> bool:
+    """Whether factors come by name: in a mapping, or a series of pandas with labels of text."""
+    if isinstance(given, Mapping):
+        return True
+    series = hasattr(given, "iloc") and hasattr(given, "index") and not hasattr(given, "columns")
+    return series and any(isinstance(label, str) for label in given.index)
+
+
+def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
+    """Named factors in the order of the columns; 1 for those that a mapping leaves out."""
+    if names is None:
+        raise ValueError(
+            "penalty_factor names columns, but those of X have no names; give a number for each "
+            "column, in their order."
+        )
+    labels = list(given) if isinstance(given, Mapping) else list(given.index)
+    values = given.values() if isinstance(given, Mapping) else given
+    known, factors = set(names), dict(zip(labels, values, strict=True))
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        raise ValueError(
+            f"penalty_factor names {quoted(unknown, 3)}, but X has no such column; it has "
+            f"{quoted(names, 5)}."
+        )
+    if len(factors) < len(labels):
+        raise ValueError(f"penalty_factor names {repeated(labels)!r} twice; give one factor.")
+    missing = [name for name in names if name not in factors]
+    if missing and not isinstance(given, Mapping):
+        raise ValueError(
+            f"penalty_factor lacks {quoted(missing, 3)}; a series has a number for each column, "
+            "and a dict may leave out those at 1."
+        )
+    return [factors.get(name, 1.0) for name in names]
 
 
 def unit_gram(

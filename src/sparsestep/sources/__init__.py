@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from sparsestep.errors import OutOfRangeError
-from sparsestep.frames import comes_from
 from sparsestep.moments.moments import Moments
+from sparsestep.moments.table import comes_from
 from sparsestep.sources.folds import finish
 from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, load, require_columns
 

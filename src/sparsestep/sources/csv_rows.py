@@ -23,8 +23,7 @@ from sparsestep.errors import NotNumbersError
 from sparsestep.sources.file_rows import Files, read_headers
 from sparsestep.sources.files import Found, first_line, unreadable
 from sparsestep.sources.request import CsvFormat
-from sparsestep.sources.rows import Batches, Place, is_text, read_type
-from sparsestep.words import in_row
+from sparsestep.sources.rows import Batches, Place, in_row, is_text, read_type
 
 # Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
 # bytes for the types of the columns.

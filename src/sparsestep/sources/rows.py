@@ -17,10 +17,9 @@ import pyarrow.dataset as ds
 from numpy.typing import NDArray
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.frames import comes_from
+from sparsestep.moments.table import comes_from
 from sparsestep.sources.files import find_files, kind_of
 from sparsestep.sources.request import CsvFormat, require_columns
-from sparsestep.words import in_row
 
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
 # that one for each thread, as read and as gathered by fold, stays small beside the program itself.
@@ -336,3 +335,13 @@ def pandas_batches(frame: Any, fields: Iterable[Any], size: int) -> Iterator[Any
     for first in range(0, len(frame), size):
         part = frame.iloc[first : first + size]
         yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)
+
+
+def row_of(row: int, source: str) -> str:
+    """A row by its number; the source may have no name."""
+    return f"{row} (counted from 0)" + (f" of {source}" if source else "")
+
+
+def in_row(row: int, source: str) -> str:
+    """Where a row is."""
+    return f"in row {row_of(row, source)}"

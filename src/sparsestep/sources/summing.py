@@ -28,9 +28,9 @@ from sparsestep.sources.rows import (
     loaded,
     numbers,
     open_rows,
+    row_of,
 )
 from sparsestep.threads import one_blas_thread
-from sparsestep.words import row_of
 
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC
-from sparsestep.selection.splitting import TrainAndTest
+from sparsestep.selection.cross_validation import TrainAndTest
 from sparsestep.study.datasets import N_ALPHAS, paper_grid
 from sparsestep.study.descent import (
     calibrated,
