@@ -16,6 +16,7 @@ from sparsestep.display.base import (
     one_row_each,
     require_matplotlib,
 )
+from sparsestep.display.parameters import documented
 from sparsestep.frames import column_names
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.fitting import literal_steps
@@ -31,6 +32,7 @@ _SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")
 _SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
 
 
+@documented
 class AnnealingDisplay(Display):
     """Coefficients as gamma falls: the method at work.
 
@@ -40,17 +42,7 @@ class AnnealingDisplay(Display):
     squares value. Shown is the part of the schedule in which something happens; ``ax_.set_xlim``
     shows more.
 
-    Parameters
-    ----------
-    gammas : array_like of shape (n_gammas,)
-        Values of gamma, positive and descending.
-    coefs : array_like of shape (n_features, n_gammas)
-        The coefficients at the end of each gamma. A variable whose last one is zero is dropped.
-    feature_names : sequence of str, optional
-        Names of the variables, ``x0``, ``x1``, ... by default.
-    standardized : bool, default=False
-        Whether the coefficients, and gamma with them, are those of standardized data: in standard
-        deviations of the target for one of the variable. The axes then say so.
+    {parameters}
 
     Attributes
     ----------
@@ -111,32 +103,7 @@ class AnnealingDisplay(Display):
         Of columns that are copies of each other only the first takes part, as in every fit. The
         loop is slow: 150 rows of 3000 columns take about eight seconds, 300 of 6000 half a minute.
 
-        Parameters
-        ----------
-        X : array_like of shape (n_samples, n_features)
-            The variables; a frame's column names are used.
-        y : array_like of shape (n_samples,)
-            The target.
-        alpha : float
-            Strength of the penalty in the units of ``||y - Xb||^2``: the paper's lambda.
-        feature_names : sequence of str, optional
-            Names of the variables, in place of those of `X`.
-        fit_intercept : bool, default=True
-            Whether to centre the columns and `y`.
-        standardize : bool, default=True
-            Whether to scale the columns and `y` to unit variance, and alpha with `y`, as the
-            estimators do. The coefficients drawn are then those of the standardized data, in
-            which gamma is too: standard deviations of `y` for one of the variable.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-        **settings
-            ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
-            ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
-
-        Returns
-        -------
-        AnnealingDisplay
-            The display, plotted.
+        {parameters}
         """
         require_matplotlib(f"{cls.__name__}.from_data")
         moments = Moments.from_data(X, y)
@@ -168,21 +135,7 @@ class AnnealingDisplay(Display):
 
         For a fit without sample weights, before any polishing or, with `n_nonzero`, swapping.
 
-        Parameters
-        ----------
-        estimator : SparseStep, SparseStepCV or SparseStepIC
-            A fitted estimator, whose alpha and settings are used.
-        X : array_like of shape (n_samples, n_features)
-            The data it was fitted to.
-        y : array_like of shape (n_samples,)
-            The target.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        AnnealingDisplay
-            The display, plotted.
+        {parameters}
 
         Examples
         --------
@@ -207,18 +160,7 @@ class AnnealingDisplay(Display):
     def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:
         """Draw the coefficients.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes, as in
-            :meth:`PathDisplay.plot`.
-        max_labels : int, default=12
-            The largest number of variables that are named.
-
-        Returns
-        -------
-        AnnealingDisplay
-            This object.
+        {parameters}
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -17,6 +17,7 @@ from sparsestep.display.base import (
     one_target,
     require_matplotlib,
 )
+from sparsestep.display.parameters import documented
 from sparsestep.selection.cross_validation import PAIRED_SHARE
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _LOOKS = {
 }
 
 
+@documented
 class CVDisplay(Display):
     """Cross-validation error, or an information criterion, along alpha.
 
@@ -42,26 +44,7 @@ class CVDisplay(Display):
     alpha falls from left to right, and is linear from the least alpha to 0, as in
     :class:`PathDisplay`.
 
-    Parameters
-    ----------
-    alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, from 0 on, in any order.
-    error : array_like of shape (n_alphas,)
-        Mean error, or value of the criterion, at each alpha.
-    se : array_like of shape (n_alphas,), optional
-        Standard errors of the means.
-    paired_se : array_like of shape (n_alphas,), optional
-        Standard errors of the differences to the smallest mean.
-    n_nonzero : array_like of shape (n_alphas,), optional
-        Variables kept at each alpha.
-    alpha_min, alpha_paired, alpha_1se : float, optional
-        Where the error is least, and the choices of the paired and the one-standard-error rule.
-    alpha : float, optional
-        The chosen alpha: marked as such among those above, or by itself.
-    chosen : str, default="chosen"
-        What `alpha` is called: of an average of models it is where most of the weight is.
-    name : str, default="cross-validation error"
-        What the curve shows, for the axis.
+    {parameters}
 
     Attributes
     ----------
@@ -139,20 +122,7 @@ class CVDisplay(Display):
     ) -> Self:
         """Draw how a fitted ``SparseStepCV`` or ``SparseStepIC`` chose its alpha.
 
-        Parameters
-        ----------
-        estimator : SparseStepCV or SparseStepIC
-            A fitted estimator.
-        target : int or str, optional
-            Which target, if there are several: its number, from 0, or its name, which becomes the
-            title.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CVDisplay
-            The display, plotted.
+        {parameters}
 
         Examples
         --------
@@ -193,15 +163,7 @@ class CVDisplay(Display):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CVDisplay
-            This object.
+        {parameters}
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

@@ -17,6 +17,7 @@ from sparsestep.display.base import (
     one_target,
     require_matplotlib,
 )
+from sparsestep.display.parameters import documented
 from sparsestep.selection.averaging import LEAST_INCLUSION
 
 if TYPE_CHECKING:
@@ -28,18 +29,14 @@ _APART = 1.5
 _AROUND = 1.2
 
 
+@documented
 class InclusionDisplay(Display):
     """Weight of the models that include each variable, in an average of models.
 
-    A bar for each variable, the largest first. Variables with more than half of the weight are
-    kept: they are in colour, the others grey.
+    A bar for each variable, the largest first; a figure of its own is as high as the bars need.
+    Variables with more than half of the weight are kept: they are in colour, the others grey.
 
-    Parameters
-    ----------
-    inclusion : array_like of shape (n_features,)
-        The weights, from 0 to 1.
-    feature_names : sequence of str, optional
-        Names of the variables; x0, x1, ... by default.
+    {parameters}
 
     Attributes
     ----------
@@ -75,20 +72,7 @@ class InclusionDisplay(Display):
     ) -> Self:
         """Draw the weights of a fitted ``SparseStepCV(rule="average")``.
 
-        Parameters
-        ----------
-        estimator : SparseStepCV
-            A fitted estimator.
-        target : int or str, optional
-            Which target, if there are several: its number, from 0, or its name, which becomes the
-            title.
-        ax, most : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        InclusionDisplay
-            The display, plotted.
+        {parameters}
 
         Examples
         --------
@@ -109,17 +93,7 @@ class InclusionDisplay(Display):
     def plot(self, ax: Axes | None = None, *, most: int = 30) -> Self:
         """Draw the bars.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default, as high as the bars need.
-        most : int, default=30
-            The largest number of bars; given axes have no more than there is room for names.
-
-        Returns
-        -------
-        InclusionDisplay
-            This object.
+        {parameters}
         """
         if most < 1:
             raise ValueError(f"most must be at least 1; got {most}.")

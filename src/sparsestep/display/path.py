@@ -21,12 +21,14 @@ from sparsestep.display.base import (
     one_target,
     require_matplotlib,
 )
+from sparsestep.display.parameters import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 
+@documented
 class PathDisplay(Display):
     """Coefficients along alpha, with the chosen alpha and the number of variables kept.
 
@@ -41,31 +43,7 @@ class PathDisplay(Display):
     are truly nonzero; without, those with the largest coefficients on average along the path. The
     rest is pale, and has a (grey) name only if all variables can be named.
 
-    Parameters
-    ----------
-    alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, from 0 on, in any order.
-    coefs : array_like of shape (n_features, n_alphas)
-        The coefficients at each alpha: those of a :class:`Path`, or what scikit-learn's
-        ``lasso_path`` and ``enet_path`` return.
-    feature_names : sequence of str, optional
-        Names of the variables, ``x0``, ``x1``, ... by default.
-    alpha : float, optional
-        The chosen alpha, marked by a vertical line.
-    chosen : str, default="chosen alpha"
-        What `alpha` is called: of an average of models it is where most of the weight is.
-    truth : array_like of shape (n_features,), optional
-        True coefficients, if they are known, marked at the right edge and by dotted lines.
-    scale : array_like of shape (n_features,), optional
-        Standard deviations of the variables, from 0 on. Drawn is then the effect of one standard
-        deviation, ``coefs * scale``, by which variables in different units can be compared.
-    by_size : bool, default=False
-        Whether the models are drawn over the number of variables kept instead of over alpha; of
-        several with the same number, the one with the largest alpha.
-    steps : bool, optional
-        Whether the lines are steps, which jump halfway between two alphas, or straight from alpha
-        to alpha. By default they are steps where the coefficients are constant as long as the same
-        variables are kept. That is so for SparseStep, whose path jumps, and not for the lasso.
+    {parameters}
 
     Attributes
     ----------
@@ -142,19 +120,7 @@ class PathDisplay(Display):
     ) -> Self:
         """Draw a :class:`Path`, over alpha, or over size if it was made of sizes.
 
-        Parameters
-        ----------
-        path : Path
-            What :func:`sparsestep_path` returns, or an estimator's ``path_``.
-        alpha, chosen, truth, scale : optional
-            As in the constructor.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
+        {parameters}
 
         Examples
         --------
@@ -193,26 +159,7 @@ class PathDisplay(Display):
     ) -> Self:
         """Draw the path of a fitted ``SparseStepCV`` or ``SparseStepIC``, with the alpha it chose.
 
-        Parameters
-        ----------
-        estimator : SparseStepCV or SparseStepIC
-            A fitted estimator.
-        target : int or str, optional
-            Which target, if there are several: its number, from 0, or its name, which becomes the
-            title.
-        truth : array_like of shape (n_features,), optional
-            True coefficients, if they are known.
-        standardized : bool, default=False
-            Whether to draw the effect of one standard deviation of each variable instead of its
-            coefficient: the target's change, in its own units, by which variables in different
-            units can be compared.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
+        {parameters}
 
         Examples
         --------
@@ -253,22 +200,7 @@ class PathDisplay(Display):
     ) -> Self:
         """Draw the path.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes. To make
-            room for them, a figure without a layout engine gets one of matplotlib's if all its axes
-            stand in a grid of subplots (``subplots_adjust`` has an effect again after
-            ``figure.set_layout_engine("none")``); otherwise the axes become smaller.
-        max_labels : int, default=12
-            The largest number of variables that are named.
-        steps : bool, optional
-            In place of the display's own.
-
-        Returns
-        -------
-        PathDisplay
-            This object.
+        {parameters}
         """
         ax = self._begin(ax)
         from sparsestep.display import drawing

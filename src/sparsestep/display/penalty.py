@@ -17,6 +17,7 @@ from sparsestep.display.base import (
     numbers_from,
     require_matplotlib,
 )
+from sparsestep.display.parameters import documented
 from sparsestep.penalty import majorizer, penalty
 
 if TYPE_CHECKING:
@@ -25,23 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
+@documented
 class PenaltyDisplay(Display):
     """The figures of the paper on the penalty.
 
-    Parameters
-    ----------
-    kind : {"penalties", "majorizer", "norm"}, default="penalties"
-        ``"penalties"``: the SparseStep penalty at several gamma beside those of ridge and lasso,
-        SCAD and MC+, in four panels, all with the regularization parameter 1. ``"majorizer"``:
-        the penalty and the quadratics that lie above it and touch it at the supporting points.
-        ``"norm"``: the number of nonzero coefficients among two, and its approximations by the
-        penalty, as maps.
-    gammas : array_like of float, optional
-        Values of gamma, positive; exactly one for ``"majorizer"``. By default their squares
-        are 1, 0.3, 0.05 and 0.005 for ``"penalties"``; and, as in the paper, 0.1 for
-        ``"majorizer"`` and 0.3 and 0.05 for ``"norm"``.
-    supporting_points : array_like of float, default=(0, 0.25, 0.5)
-        Where the majorizers touch the penalty; for ``"majorizer"`` only.
+    {parameters}
 
     Attributes
     ----------
@@ -89,16 +78,7 @@ class PenaltyDisplay(Display):
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of them, optional
-            Where to draw; a new figure by default. Panels need as many axes, or one that gives
-            its place to them.
-
-        Returns
-        -------
-        PenaltyDisplay
-            This object.
+        {parameters}
         """
         require_matplotlib(f"{type(self).__name__}.plot")
         self.axes_ = self._panels(ax)
