@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import (
-    Display,
-    fitted,
-    names_or_default,
-    numbers_from,
-    one_row_each,
-    require_matplotlib,
-)
+from sparsestep.display import base
 from sparsestep.display.parameters import documented
 from sparsestep.frames import column_names
 from sparsestep.moments.moments import Moments
@@ -33,7 +26,7 @@ _SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
 
 
 @documented
-class AnnealingDisplay(Display):
+class AnnealingDisplay(base.Display):
     """Coefficients as gamma falls: the method at work.
 
     The axis of gamma is logarithmic and falls from left to right, in the order of the
@@ -77,11 +70,11 @@ class AnnealingDisplay(Display):
         feature_names: Sequence[str] | None = None,
         standardized: bool = False,
     ) -> None:
-        self.gammas = numbers_from("gammas", gammas, above_zero=True)
+        self.gammas = base.numbers_from("gammas", gammas, above_zero=True)
         if np.any(np.diff(self.gammas) >= 0):
             raise ValueError("gammas must descend: give them in the order of the computation.")
-        self.coefs = one_row_each("coefs", coefs, "gammas", self.gammas)
-        self.feature_names = names_or_default(feature_names, len(self.coefs))
+        self.coefs = base.one_row_each("coefs", coefs, "gammas", self.gammas)
+        self.feature_names = base.names_or_default(feature_names, len(self.coefs))
         self.standardized = standardized
 
     @classmethod
@@ -105,7 +98,7 @@ class AnnealingDisplay(Display):
 
         {parameters}
         """
-        require_matplotlib(f"{cls.__name__}.from_data")
+        base.require_matplotlib(f"{cls.__name__}.from_data")
         moments = Moments.from_data(X, y)
         if np.size(moments.mean_y) > 1:
             raise ValueError(
@@ -149,7 +142,7 @@ class AnnealingDisplay(Display):
         return cls.from_data(
             X,
             y,
-            fitted(estimator, "alpha_", "fit the estimator"),
+            base.fitted(estimator, "alpha_", "fit the estimator"),
             feature_names=getattr(estimator, "feature_names_in_", None),
             ax=ax,
             max_labels=max_labels,
@@ -171,24 +164,18 @@ class AnnealingDisplay(Display):
         dropped = np.flatnonzero(last == 0)
         furthest = dropped[np.argsort(-np.abs(self.coefs[dropped]).max(axis=1), kind="stable")]
 
-        many = len(dropped) > max_labels
-        self.dropped_ = drawing.pale_lines(
-            ax,
-            self.gammas,
-            self.coefs[furthest[:MOST_DROPPED]],
-            drawing.PALE if many else drawing.GREY,
-            0.5 if many else 1.0,
-        )
+        pale = (drawing.PALE, 0.5) if len(dropped) > max_labels else (drawing.GREY, 1.0)
+        dropped_rows = self.coefs[furthest[:MOST_DROPPED]]
+        self.dropped_ = drawing.pale_lines(ax, self.gammas, dropped_rows, *pale)
         dot = "o" if len(self.gammas) == 1 else None
         self.lines_ = drawing.lines(ax, self.gammas, self.coefs, kept, len(named), marker=dot)
-        first, final = self._eventful()
-        drawing.log_axis(ax, self.gammas[[first, final]])
+        drawing.log_axis(ax, self.gammas[self._eventful()])
         largest = np.abs(self.coefs).max() or 1.0
         bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
         ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))
-        fine = np.geomspace(self.gammas[0], self.gammas[-1], 2000)
+        fine, orange = np.geomspace(self.gammas[0], self.gammas[-1], 2000), drawing.CYCLE[5][0]
         self.funnel_ = ax.fill_between(
-            fine, -fine, fine, color=drawing.CYCLE[5][0], alpha=0.13, linewidth=0, zorder=0.5
+            fine, -fine, fine, color=orange, alpha=0.13, linewidth=0, zorder=0.5
         )
 
         notes = ["shaded: |coefficient| < gamma"]
@@ -203,14 +190,13 @@ class AnnealingDisplay(Display):
         self.labels_ = drawing.label_edge(ax, labels)
         return self._finish(ax)
 
-    def _eventful(self) -> tuple[int, int]:
+    def _eventful(self) -> list[int]:
         """First and last gamma of the part in which a coefficient moves, and four around it."""
         tolerance = 0.01 * np.abs(self.coefs).max()
         moved = np.any(np.abs(self.coefs - self.coefs[:, :1]) > tolerance, axis=0)
         unsettled = np.any(np.abs(self.coefs - self.coefs[:, -1:]) > tolerance, axis=0)
         final = len(self.gammas) - 1
         if not moved.any():
-            return 0, final
-        first = int(np.argmax(moved))
+            return [0, final]
         settled = final - int(np.argmax(unsettled[::-1]))
-        return max(first - 4, 0), min(settled + 4, final)
+        return [max(int(np.argmax(moved)) - 4, 0), min(settled + 4, final)]

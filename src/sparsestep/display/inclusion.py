@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sparsestep.display import base
 from sparsestep.display.axes import plain
-from sparsestep.display.base import (
-    Display,
-    fitted,
-    names_or_default,
-    numbers_from,
-    one_target,
-    require_matplotlib,
-)
 from sparsestep.display.parameters import documented
 from sparsestep.selection.averaging import LEAST_INCLUSION
 
@@ -30,7 +23,7 @@ _AROUND = 1.2
 
 
 @documented
-class InclusionDisplay(Display):
+class InclusionDisplay(base.Display):
     """Weight of the models that include each variable, in an average of models.
 
     A bar for each variable, the largest first; a figure of its own is as high as the bars need.
@@ -56,10 +49,10 @@ class InclusionDisplay(Display):
     """
 
     def __init__(self, inclusion: ArrayLike, *, feature_names: Sequence[str] | None = None) -> None:
-        self.inclusion = numbers_from("inclusion", inclusion)
+        self.inclusion = base.numbers_from("inclusion", inclusion)
         if self.inclusion.max() > 1:
             raise ValueError(f"inclusion must be weights up to 1; got {self.inclusion.max():g}.")
-        self.feature_names = names_or_default(feature_names, len(self.inclusion))
+        self.feature_names = base.names_or_default(feature_names, len(self.inclusion))
 
     @classmethod
     def from_estimator(
@@ -84,9 +77,9 @@ class InclusionDisplay(Display):
         >>> int((display.inclusion > 0.5).sum()) == int((model.coef_ != 0).sum())
         True
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        inclusion = fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
-        path, t, title = one_target(estimator, target)
+        base.require_matplotlib(f"{cls.__name__}.from_estimator")
+        inclusion = base.fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
+        path, t, title = base.one_target(estimator, target)
         display = cls(np.atleast_2d(inclusion)[t], feature_names=path.feature_names)
         return display.plot(ax=ax, most=most)._titled(title)
 
@@ -103,28 +96,21 @@ class InclusionDisplay(Display):
 
         inches = _APART * float(ax.yaxis.label.get_fontsize()) / 72.0
         if own:
-            height = _AROUND + inches * min(most, len(self.inclusion))
-            ax.figure.set(figheight=height)
+            ax.figure.set(figheight=_AROUND + inches * min(most, len(self.inclusion)))
         else:
             room = ax.get_window_extent().height / ax.figure.dpi
             most = min(most, max(int(room / inches), 1))
         order = np.argsort(-self.inclusion, kind="stable")
         shown, rest = order[:most], order[most:]
-        kept = self.inclusion[shown] > LEAST_INCLUSION
-        self.bars_ = ax.barh(
-            np.arange(len(shown)),
-            self.inclusion[shown],
-            height=0.7,
-            color=np.where(kept, drawing.CYCLE[0][0], drawing.PALE).tolist(),
-        )
+        places, weights = np.arange(len(shown)), self.inclusion[shown]
+        colours = np.where(weights > LEAST_INCLUSION, drawing.CYCLE[0][0], drawing.PALE).tolist()
+        self.bars_ = ax.barh(places, weights, height=0.7, color=colours)
         self.half_ = ax.axvline(LEAST_INCLUSION, color=drawing.GREY, linestyle="--", linewidth=1.0)
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(len(shown) - 0.4, -0.6)
-        ax.set_yticks(np.arange(len(shown)), plain(self.feature_names[j] for j in shown))
+        ax.set(xlim=(0.0, 1.0), ylim=(len(shown) - 0.4, -0.6))
+        # A name is data: its dollars and underscores are no formula.
+        names = plain(self.feature_names[j] for j in shown)
+        ax.set_yticks(places, names, parse_math=False, usetex=False)
         ax.tick_params(axis="y", length=0.0)
-        for label in ax.get_yticklabels():
-            # A name is data: its dollars and underscores are no formula.
-            label.set(parse_math=False, usetex=False)
         notes = ["beyond the dashed line: kept"]
         if len(rest):
             largest = float(self.inclusion[rest[0]])

@@ -8,28 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.display.axes import step_corners, without_zeros
-from sparsestep.display.base import (
-    Array,
-    Display,
-    finite,
-    names_or_default,
-    nearest,
-    numbers_from,
-    one_number,
-    one_row_each,
-    one_target,
-    require_matplotlib,
-)
+from sparsestep.display import base
+from sparsestep.display.axes import Array, step_corners, without_zeros
 from sparsestep.display.parameters import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 
 @documented
-class PathDisplay(Display):
+class PathDisplay(base.Display):
     """Coefficients along alpha, with the chosen alpha and the number of variables kept.
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
@@ -97,13 +85,13 @@ class PathDisplay(Display):
         by_size: bool = False,
         steps: bool | None = None,
     ) -> None:
-        self.alphas = numbers_from("alphas", alphas)
-        self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
+        self.alphas = base.numbers_from("alphas", alphas)
+        self.coefs = base.one_row_each("coefs", coefs, "alphas", self.alphas)
         m = len(self.coefs)
-        self.feature_names = names_or_default(feature_names, m)
-        self.alpha = one_number("alpha", alpha)
-        self.truth = None if truth is None else finite("truth", truth, (m,))
-        self.scale = None if scale is None else numbers_from("scale", scale, size=m)
+        self.feature_names = base.names_or_default(feature_names, m)
+        self.alpha = base.one_number("alpha", alpha)
+        self.truth = None if truth is None else base.finite("truth", truth, (m,))
+        self.scale = None if scale is None else base.numbers_from("scale", scale, size=m)
         self.chosen, self.by_size, self.steps = chosen, by_size, steps
 
     @classmethod
@@ -133,7 +121,7 @@ class PathDisplay(Display):
         >>> PathDisplay.from_path(path, scale=X.std(axis=0)).ax_.get_ylabel()
         'effect of one standard deviation'
         """
-        display = cls(
+        return cls(
             alphas=path.alphas,
             coefs=path.coefs,
             feature_names=path.feature_names,
@@ -143,8 +131,7 @@ class PathDisplay(Display):
             scale=scale,
             by_size=path.by_size,
             steps=True,
-        )
-        return display.plot(ax=ax, max_labels=max_labels)
+        ).plot(ax=ax, max_labels=max_labels)
 
     @classmethod
     def from_estimator(
@@ -180,20 +167,17 @@ class PathDisplay(Display):
         >>> {display.feature_names[j]: round(float(effects[j]), 1) for j in display.lines_}
         {'s5': 35.7, 'bmi': 24.7, 'bp': 15.4}
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        path, t, title = one_target(estimator, target)
-        alpha = float(np.ravel(estimator.alpha_)[t])
-        scale = estimator._fitted.fingerprint.deviation_x if standardized else None
-        display = cls.from_path(
+        base.require_matplotlib(f"{cls.__name__}.from_estimator")
+        path, t, title = base.one_target(estimator, target)
+        return cls.from_path(
             path,
-            alpha=alpha,
+            alpha=float(np.ravel(estimator.alpha_)[t]),
             chosen="alpha of most weight" if hasattr(estimator, "inclusion_") else "chosen alpha",
             truth=truth,
-            scale=scale,
+            scale=estimator._fitted.fingerprint.deviation_x if standardized else None,
             ax=ax,
             max_labels=max_labels,
-        )
-        return display._titled(title)
+        )._titled(title)
 
     def plot(
         self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
@@ -213,13 +197,15 @@ class PathDisplay(Display):
         scale = np.ones(len(self.coefs)) if self.scale is None else self.scale
         alphas, coefs = self.alphas[order], self.coefs[:, order] * scale[:, np.newaxis]
         truth = None if self.truth is None else self.truth * scale
-        chosen = None if self.alpha is None else nearest(alphas, self.alpha)
+        chosen = None if self.alpha is None else base.nearest(alphas, self.alpha)
         main, others = _ranked(coefs, truth, chosen, max_labels)
         above = alphas > 0
         if self.by_size:
             x, heights = _size_vertices(kept, coefs)
+            self.top_ = drawing.size_axes(ax, kept, alphas)
         else:
             axis = drawing.log_axis(ax, alphas if self.alpha is None else [*alphas, self.alpha])
+            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
             x, heights = alphas, coefs
             steps = self.steps if steps is None else steps
             if _piecewise_constant(coefs[:, above]) if steps is None else steps:
@@ -228,61 +214,35 @@ class PathDisplay(Display):
                 x[-1] = x[-1] or ax.get_xlim()[1]
             heights = without_zeros(heights)
 
-        pale = np.setdiff1d(np.arange(len(coefs)), main)
-        width = 1.0 if others else 0.5
+        pale, width = np.setdiff1d(np.arange(len(coefs)), main), 1.0 if others else 0.5
         self.muted_ = drawing.pale_lines(ax, x, heights[pale], drawing.PALE, width)
-        dot = "o" if np.count_nonzero(above) <= 1 else None
-        self.lines_ = drawing.lines(
-            ax, x, heights, main, len(main), marker=dot, solid_joinstyle="miter"
-        )
+        style = {"marker": "o" if above.sum() <= 1 else None, "solid_joinstyle": "miter"}
+        self.lines_ = drawing.lines(ax, x, heights, main, len(main), **style)
+        colours = {j: line.get_color() for j, line in self.lines_.items()}
 
-        self.truth_ = [] if truth is None else self._mark_truth(ax, truth)
-        self.alpha_line_ = None
         notes = []
+        self.alpha_line_ = None
         if self.alpha is not None and chosen is not None:
             count = f"{kept[chosen]} of {len(coefs)} kept"
             notes.append(f"grey line: {self.chosen}, {self.alpha:.3g}, {count}")
             at = kept[chosen] if self.by_size else self.alpha
             self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
+        self.truth_ = []
+        dash: dict[str, Any] = {"lw": 2.5, "solid_capstyle": "butt", "clip_on": False}
+        dash["transform"] = ax.get_yaxis_transform()
+        for j, colour in colours.items():
+            if truth is not None and truth[j] != 0:
+                ax.axhline(truth[j], color=colour, ls=":", lw=0.9, alpha=0.7, zorder=1.7)
+                self.truth_ += ax.plot([0.985, 1.015], [truth[j]] * 2, color=colour, **dash)
         if self.truth_:
             notes.append("dotted: true coefficients")
 
-        if self.by_size:
-            self.top_ = drawing.size_axes(ax, kept, alphas)
-        else:
-            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
         drawing.xlabel(ax, "variables kept" if self.by_size else "alpha", notes)
         ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
-        colours = [line.get_color() for line in self.lines_.values()]
-        colours += [drawing.GREY] * len(others)
-        self.labels_ = drawing.label_edge(
-            ax,
-            [
-                (coefs[j, -1], self.feature_names[j], colour)
-                for j, colour in zip([*main, *others], colours, strict=True)
-            ],
-        )
+        ends, names = coefs[:, -1], self.feature_names
+        named = [(ends[j], names[j], colours.get(j, drawing.GREY)) for j in [*main, *others]]
+        self.labels_ = drawing.label_edge(ax, named)
         return self._finish(ax)
-
-    def _mark_truth(self, ax: Axes, truth: Array) -> list[Line2D]:
-        """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""
-        marks: list[Line2D] = []
-        for j, line in self.lines_.items():
-            value = truth[j]
-            if value == 0:
-                continue
-            colour = line.get_color()
-            ax.axhline(value, color=colour, linestyle=":", linewidth=0.9, alpha=0.7, zorder=1.7)
-            marks += ax.plot(
-                [0.985, 1.015],
-                [value, value],
-                transform=ax.get_yaxis_transform(),
-                color=colour,
-                linewidth=2.5,
-                solid_capstyle="butt",
-                clip_on=False,
-            )
-        return marks
 
 
 def _ranked(
@@ -293,15 +253,13 @@ def _ranked(
     true = np.zeros_like(size) if truth is None else np.abs(truth)
     kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
     ranking = np.lexsort([-size, ~kept, -true])
-    ever = size > 0
+    ever, wanted = size > 0, kept | (true > 0)
     if chosen is None and truth is None:
-        main = ranking[ever[ranking]]
-    else:
-        main = ranking[(kept | (true > 0))[ranking]]
-    main = main[:max_labels]
+        wanted = ever
+    main = ranking[wanted[ranking]][:max_labels]
     all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
-    others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
-    return [int(j) for j in main], [int(j) for j in others]
+    others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else np.array([], int)
+    return main.tolist(), others.tolist()
 
 
 def _piecewise_constant(coefs: Array) -> bool:
