@@ -11,18 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.display.axes import (
-    log_ticks,
-    plain,
-    round_ticks,
-    spaced,
-    spread,
-    step_corners,
-    without_zeros,
-)
+from sparsestep.display import axes
+from sparsestep.display.axes import Array
 from sparsestep.report.numbers import short
 
-Array = NDArray[np.float64]
 Picture = dict[str, Any]
 
 # Pictures are this wide in their own units. Lines are stretched to the width of the page; strokes,
@@ -48,9 +40,8 @@ _MANY_TIMES = 5.0
 
 def _trimmed(value: float, decimals: int = 1) -> str:
     """A coordinate in as few characters as it needs."""
-    text = f"{value:.{decimals}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    # Adding 0.0 makes a zero of minus zero.
+    return f"{round(value, decimals) + 0.0:.9g}"
 
 
 # -- axes ------------------------------------------------------------------------------------
@@ -112,7 +103,7 @@ def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
     def few(ticks: Array) -> bool:
         return bool(len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart))
 
-    return log_ticks(low, high, few)
+    return axes.log_ticks(low, high, few)
 
 
 class ValueAxis:
@@ -147,7 +138,7 @@ class ValueAxis:
         """Round values."""
         if self._logarithmic:
             return _few_log_ticks(10.0**self.low, 10.0**self.high, most)
-        return round_ticks(self.low, self.high, most)
+        return axes.round_ticks(self.low, self.high, most)
 
     def marks(self, most: int) -> list[Mark]:
         """Round values, in pixels from the top."""
@@ -191,20 +182,16 @@ def path_picture(
         for rank, j in enumerate(main[:MOST_NAMED])
     }
     x = WIDTH * axis.fractions
-    corners, heights = step_corners(x, (x[1:] + x[:-1]) / 2, effects)
-    heights = scale.place(without_zeros(heights))
+    corners, heights = axes.step_corners(x, (x[1:] + x[:-1]) / 2, effects)
+    heights = scale.place(axes.without_zeros(heights))
     ends = [float(scale.place(effects[j, -1])) for j in named]
     labels = _labels([names[j] for j in named], ends, [styles.get(j, "grey") for j in named])
-    counts = [] if axis.title == "variables kept" else spaced(axis.fractions)
+    counts = [] if axis.title == "variables kept" else axes.spaced(axis.fractions)
     return {
         "height": PATH_HEIGHT,
+        # The last one drawn lies on top.
         "lines": [
-            {
-                "name": names[j],
-                "d": svg_path(corners, heights[j]),
-                "style": styles.get(j, "other"),
-            }
-            # The last one drawn lies on top.
+            {"name": names[j], "d": svg_path(corners, heights[j]), "style": styles.get(j, "other")}
             for j in reversed(order[:MOST_LINES])
         ],
         "labels": labels,
@@ -237,10 +224,10 @@ def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Pict
     if not names:
         return []
     at = np.clip(ends, 0.0, PATH_HEIGHT)
-    heights = spread(at, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
+    heights = axes.spread(at, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
     return [
         {"name": name, "style": style, "end": _trimmed(end), "height": _trimmed(height)}
-        for name, style, end, height in zip(plain(names), styles, at, heights, strict=True)
+        for name, style, end, height in zip(axes.plain(names), styles, at, heights, strict=True)
     ]
 
 
