@@ -104,9 +104,6 @@ class AnnealingDisplay(base.Display):
             raise ValueError(
                 f"The picture has one target; y has {np.size(moments.mean_y)} columns: give one."
             )
-        if feature_names is None:
-            names = column_names(X)
-            feature_names = None if names is None else [str(name) for name in names]
         factor = settings.pop("penalty_factor", None)
         how = Settings(
             schedule=Schedule(**settings),
@@ -115,9 +112,8 @@ class AnnealingDisplay(base.Display):
             penalty_factor=None if factor is None else np.asarray(factor, dtype=np.float64),
         )
         gammas, coefs = literal_steps(moments.target(0), alpha, how)
-        display = cls(
-            gammas=gammas, coefs=coefs, feature_names=feature_names, standardized=standardize
-        )
+        names = column_names(X) if feature_names is None else feature_names
+        display = cls(gammas=gammas, coefs=coefs, feature_names=names, standardized=standardize)
         return display.plot(ax=ax, max_labels=max_labels)
 
     @classmethod

@@ -211,16 +211,14 @@ class CVDisplay(base.Display):
 
     def _choices(self) -> list[tuple[str, str, float]]:
         """Points to mark: key, words for the legend, alpha. Choices of one alpha share a mark."""
-        rules = {"min": self.alpha_min, "paired": self.alpha_paired, "1se": self.alpha_1se}
+        alphas = (self.alpha_min, self.alpha_paired, self.alpha_1se, self.alpha)
         at: dict[float, list[str]] = {}
-        for rule, alpha in rules.items():
+        for key, alpha in zip(_LOOKS, alphas, strict=True):
             if alpha is not None:
-                at.setdefault(alpha, []).append(rule)
+                at.setdefault(alpha, []).append(key)
         choices = []
         for alpha, keys in at.items():
-            words = " and ".join(_LOOKS[key][0] for key in keys)
-            words += f" ({self.chosen})" if alpha == self.alpha else ""
-            choices.append((keys[0], words, alpha))
-        if self.alpha is not None and self.alpha not in at:
-            choices.append(("chosen", self.chosen, self.alpha))
+            rules = " and ".join(_LOOKS[key][0] for key in keys if key != "chosen")
+            words = f"{rules} ({self.chosen})" if alpha == self.alpha else rules
+            choices.append((keys[0], words if rules else self.chosen, alpha))
         return choices

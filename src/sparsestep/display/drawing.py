@@ -105,21 +105,17 @@ def _lines(note: str, longest: int) -> list[str]:
 def log_axis(ax: Axes, values: Sequence[float] | Array) -> ScaleBase:
     """Logarithmic x axis that falls over these values, linear from the least of them to a zero."""
     values = np.asarray(values)
-    scale: ScaleBase
-    if not values.any():
-        scale = LinearScale(ax.xaxis)
-        ax.set_xscale(scale)
-        ax.set_xlim(1.0, -1.0)
-        ax.set_xticks([0.0], ["0"])
-        return scale
     above = values[values > 0]
-    left, least = float(above.max()), float(above.min())
+    if len(above) == 0:
+        ax.set(xscale="linear", xlim=(1.0, -1.0))
+        ax.set_xticks([0.0], ["0"])
+        return LinearScale(ax.xaxis)
+    scale: ScaleBase = LogScale(ax.xaxis)
+    left, right = float(above.max()), float(above.min())
+    least = right
     if left == least:
-        left *= np.sqrt(10.0)
-    if np.all(values):
-        right = least if len(np.unique(above)) > 1 else least / np.sqrt(10.0)
-        scale = LogScale(ax.xaxis)
-    else:
+        left, right = least * np.sqrt(10.0), least / np.sqrt(10.0)
+    if not np.all(values):
         # A little beyond zero: a line there is not on the frame.
         right, length = -0.3 * least, _TO_ZERO * np.log10(left / least)
         scale = SymmetricalLogScale(ax.xaxis, linthresh=least, linscale=length, subs=range(2, 10))
