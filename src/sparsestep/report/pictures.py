@@ -83,9 +83,8 @@ def alpha_axis(alphas: Array) -> Axis:
         return np.asarray((np.log(high) - logs) / (np.log(high) - np.log(end)))
 
     ticks = _few_log_ticks(low, high, _MOST_ALPHAS)[::-1] + ([0.0] if end < low else [])
-    shares = fractions(np.array(ticks))
-    marks = [Mark(f"{_trimmed(100 * x, 2)}%", short(v)) for x, v in zip(shares, ticks, strict=True)]
-    return Axis("alpha", fractions(alphas), marks)
+    places = [f"{_trimmed(100 * x, 2)}%" for x in fractions(np.array(ticks))]
+    return Axis("alpha", fractions(alphas), list(map(Mark, places, map(short, ticks))))
 
 
 def size_axis(sizes: NDArray[np.intp]) -> Axis:
@@ -99,11 +98,9 @@ def size_axis(sizes: NDArray[np.intp]) -> Axis:
 def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
     """Round values on a logarithmic axis: not more than `most`, and apart in narrow windows too."""
     apart = _APART * (np.log(high) - np.log(low))
-
-    def few(ticks: Array) -> bool:
-        return bool(len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart))
-
-    return axes.log_ticks(low, high, few)
+    return axes.log_ticks(
+        low, high, lambda t: len(t) <= most and not np.any(np.diff(np.log(t)) < apart)
+    )
 
 
 class ValueAxis:
@@ -210,7 +207,7 @@ def path_picture(
 
 def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
     """The axis of the effects, and in words what it cuts, if it does."""
-    reach = _REACH * float(np.abs(effects[:, chosen]).max())
+    reach = _REACH * np.abs(effects[:, chosen]).max()
     shown = effects[np.abs(effects) <= reach] if reach > 0 else effects
     scale = ValueAxis(float(shown.min(initial=0.0)), float(shown.max(initial=0.0)), PATH_HEIGHT)
     low, high = float(effects.min()), float(effects.max())
@@ -221,8 +218,6 @@ def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
 
 def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Picture]:
     """Names moved apart, and the heights of the ends of their lines."""
-    if not names:
-        return []
     at = np.clip(ends, 0.0, PATH_HEIGHT)
     heights = axes.spread(at, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
     return [
@@ -240,11 +235,10 @@ def curve_picture(axis: Axis, values: Array, errors: Array | None, paired: Array
     bound = np.nan if errors is None else values[best] + errors[best]
     bands = [np.zeros_like(values) if e is None else np.nan_to_num(e) for e in (errors, paired)]
     reach = np.maximum(*bands)
-    low, high = values - reach, values + reach
+    low, high = float((values - reach).min()), float((values + reach).max())
     # On a linear axis, errors that fall by orders of magnitude are flat where the choice is made.
-    logarithmic = bool(low.min() > 0 and high.max() > _MANY_TIMES * values.min())
-    ends = float(low.min()), float(high.max())
-    scale = ValueAxis(*ends, CURVE_HEIGHT, logarithmic=logarithmic)
+    logarithmic = bool(low > 0 and high > _MANY_TIMES * values.min())
+    scale = ValueAxis(low, high, CURVE_HEIGHT, logarithmic=logarithmic)
     x, y = WIDTH * axis.fractions, scale.place(values)
 
     def band(reach: Array) -> str:

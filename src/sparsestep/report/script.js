@@ -83,8 +83,8 @@
         : ranks.length === 0 ? (wanted ? "No variable of this model has such a name." : "No variable is kept.") : "";
     }
 
-    const list = (ranks) => ranks.slice(0, 5).map((rank) => data.names[rank]).join(", ") +
-      (ranks.length > 5 ? " and " + (ranks.length - 5) + " more" : "");
+    const listed = (title, ranks) => ranks.length ? title + ranks.slice(0, 5).map((rank) => data.names[rank]).join(", ") +
+      (ranks.length > 5 ? " and " + (ranks.length - 5) + " more" : "") + "." : "";
     const without = (some, others) => [...some.keys()].filter((rank) => !others.has(rank));
 
     // What the next change to the right will be.
@@ -92,11 +92,8 @@
       const j = data.which.findIndex((model, k) => k > i && model !== data.which[i]);
       if (j < 0) return "";
       const model = models[data.which[i]], after = models[data.which[j]];
-      const enter = without(after, model), leave = without(model, after);
-      if (!enter.length && !leave.length) return "";
-      return "The next change is at alpha " + number(data.alphas[j], 4) + "." +
-        (enter.length ? " Entering: " + list(enter) + "." : "") +
-        (leave.length ? " Leaving: " + list(leave) + "." : "");
+      const changes = listed(" Entering: ", without(after, model)) + listed(" Leaving: ", without(model, after));
+      return changes && "The next change is at alpha " + number(data.alphas[j], 4) + "." + changes;
     }
 
     function dot(rank, coef, x) {
@@ -105,13 +102,10 @@
     }
 
     function say(i, model) {
-      const entered = without(model, chosen), left = without(chosen, model);
-      const parts = ["alpha " + number(data.alphas[i], 4) + ": " + variables(model.size)];
-      if (data.values) parts.push(data.judge + " " + value(i));
-      if (entered.length) parts.push("entered: " + list(entered));
-      if (left.length) parts.push("left: " + list(left));
-      if (i === data.chosen) parts.push("the " + data.called);
-      part("[data-live]").textContent = parts.join(". ") + ".";
+      part("[data-live]").textContent = "alpha " + number(data.alphas[i], 4) + ": " + variables(model.size) + "." +
+        (data.values ? " " + data.judge + " " + value(i) + "." : "") +
+        listed(" entered: ", without(model, chosen)) + listed(" left: ", without(chosen, model)) +
+        (i === data.chosen ? " the " + data.called + "." : "");
     }
 
     function show(spoken) {
@@ -180,10 +174,10 @@
 
   function themes(button) {
     const wish = matchMedia("(prefers-color-scheme: dark)");
-    const dark = () => (root.dataset.theme || (wish.matches ? "dark" : "light")) === "dark";
+    const dark = () => (root.style.colorScheme || (wish.matches ? "dark" : "light")) === "dark";
     const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
     button.addEventListener("click", () => {
-      root.dataset.theme = dark() ? "light" : "dark";
+      root.style.colorScheme = dark() ? "light" : "dark";
       label();
     });
     wish.addEventListener("change", label);
