@@ -35,8 +35,6 @@ class AnnealingDisplay(base.Display):
     squares value. Shown is the part of the schedule in which something happens; ``ax_.set_xlim``
     shows more.
 
-    {parameters}
-
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
@@ -95,8 +93,6 @@ class AnnealingDisplay(base.Display):
 
         Of columns that are copies of each other only the first takes part, as in every fit. The
         loop is slow: 150 rows of 3000 columns take about eight seconds, 300 of 6000 half a minute.
-
-        {parameters}
         """
         base.require_matplotlib(f"{cls.__name__}.from_data")
         moments = Moments.from_data(X, y)
@@ -124,8 +120,6 @@ class AnnealingDisplay(base.Display):
 
         For a fit without sample weights, before any polishing or, with `n_nonzero`, swapping.
 
-        {parameters}
-
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
@@ -147,10 +141,7 @@ class AnnealingDisplay(base.Display):
         )
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:
-        """Draw the coefficients.
-
-        {parameters}
-        """
+        """Draw the coefficients."""
         ax = self._begin(ax)
         from sparsestep.display import drawing
 

@@ -36,8 +36,6 @@ class CVDisplay(base.Display):
     alpha falls from left to right, and is linear from the least alpha to 0, as in
     :class:`PathDisplay`.
 
-    {parameters}
-
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
@@ -61,17 +59,9 @@ class CVDisplay(base.Display):
     Examples
     --------
     >>> from sparsestep import CVDisplay
-    >>> display = CVDisplay(
-    ...     alphas=[100.0, 10.0, 1.0],
-    ...     error=[4.0, 1.1, 1.0],
-    ...     se=[0.4, 0.2, 0.2],
-    ...     paired_se=[0.5, 0.1, 0.0],
-    ...     n_nonzero=[0, 2, 5],
-    ...     alpha_min=1.0,
-    ...     alpha_paired=1.0,
-    ...     alpha_1se=10.0,
-    ...     alpha=10.0,
-    ... )
+    >>> curve = {"error": [4.0, 1.1, 1.0], "se": [0.4, 0.2, 0.2], "paired_se": [0.5, 0.1, 0.0]}
+    >>> rules = {"alpha_min": 1.0, "alpha_paired": 1.0, "alpha_1se": 10.0, "alpha": 10.0}
+    >>> display = CVDisplay(alphas=[100.0, 10.0, 1.0], n_nonzero=[0, 2, 5], **curve, **rules)
     >>> for mark in display.plot().marks_.values():
     ...     print(mark.get_label())
     minimum and paired: alpha = 1, 5 kept
@@ -112,8 +102,6 @@ class CVDisplay(base.Display):
     ) -> Self:
         """Draw how a fitted ``SparseStepCV`` or ``SparseStepIC`` chose its alpha.
 
-        {parameters}
-
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
@@ -151,10 +139,7 @@ class CVDisplay(base.Display):
         return display.plot(ax=ax)._titled(title)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve.
-
-        {parameters}
-        """
+        """Draw the curve."""
         ax = self._begin(ax)
         from sparsestep.display import drawing
 

@@ -29,8 +29,6 @@ class InclusionDisplay(base.Display):
     A bar for each variable, the largest first; a figure of its own is as high as the bars need.
     Variables with more than half of the weight are kept: they are in colour, the others grey.
 
-    {parameters}
-
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
@@ -65,8 +63,6 @@ class InclusionDisplay(base.Display):
     ) -> Self:
         """Draw the weights of a fitted ``SparseStepCV(rule="average")``.
 
-        {parameters}
-
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
@@ -84,10 +80,7 @@ class InclusionDisplay(base.Display):
         return display.plot(ax=ax, most=most)._titled(title)
 
     def plot(self, ax: Axes | None = None, *, most: int = 30) -> Self:
-        """Draw the bars.
-
-        {parameters}
-        """
+        """Draw the bars."""
         if most < 1:
             raise ValueError(f"most must be at least 1; got {most}.")
         own = ax is None

@@ -122,26 +122,26 @@ _ENTRIES = {
 
 
 def documented(cls: type[_T]) -> type[_T]:
-    """Replace ``{parameters}`` in the docstrings of a display by what its signatures call for."""
-    _fill(cls, cls)
+    """Add to the docstrings of a display what its signatures say of parameters and results."""
+    _complete(cls, cls)
     for name, member in vars(cls).items():
         if name == "plot" or name.startswith("from_"):
             what = "This object." if name == "plot" else "The display, plotted."
             method = getattr(member, "__func__", member)
-            _fill(cls, method, f"\nReturns\n-------\n{cls.__name__}\n    {what}\n")
+            _complete(cls, method, f"\nReturns\n-------\n{cls.__name__}\n    {what}\n")
     return cls
 
 
-def _fill(cls: type, described: Any, returns: str = "") -> None:
-    """Put a section on the parameters, and one on what is returned, into one docstring."""
+def _complete(cls: type, described: Any, returns: str = "") -> None:
+    """Put sections on parameters and on what is returned before the other sections."""
     if described.__doc__ is None:  # python -OO
         return
-    section = "Parameters\n----------\n"
+    section = "\nParameters\n----------\n"
     for name, parameter in inspect.signature(described).parameters.items():
         if name in ("self", "cls"):
             continue
-        keys = (f"{described.__name__}.{name}", f"{cls.__name__}.{name}", name)
-        kind, text = next(_ENTRIES[key] for key in keys if key in _ENTRIES)
+        special = (f"{described.__name__}.{name}", f"{cls.__name__}.{name}")
+        kind, text = _ENTRIES[next((key for key in special if key in _ENTRIES), name)]
         if parameter.default is None:
             kind += ", optional"
         elif parameter.default is not parameter.empty:
@@ -149,4 +149,5 @@ def _fill(cls: type, described: Any, returns: str = "") -> None:
         stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         section += f"{stars}{name} : {kind}\n{text}"
     doc = inspect.cleandoc(described.__doc__)
-    described.__doc__ = doc.replace("{parameters}", (section + returns).rstrip())
+    text, *others = re.split(r"\n(?=\w+\n-+\n)", f"{doc}\n", maxsplit=1)
+    described.__doc__ = "\n".join([text + section + returns, *others])

@@ -31,8 +31,6 @@ class PathDisplay(base.Display):
     are truly nonzero; without, those with the largest coefficients on average along the path. The
     rest is pale, and has a (grey) name only if all variables can be named.
 
-    {parameters}
-
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
@@ -108,8 +106,6 @@ class PathDisplay(base.Display):
     ) -> Self:
         """Draw a :class:`Path`, over alpha, or over size if it was made of sizes.
 
-        {parameters}
-
         Examples
         --------
         >>> import numpy as np
@@ -146,8 +142,6 @@ class PathDisplay(base.Display):
     ) -> Self:
         """Draw the path of a fitted ``SparseStepCV`` or ``SparseStepIC``, with the alpha it chose.
 
-        {parameters}
-
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
@@ -182,10 +176,7 @@ class PathDisplay(base.Display):
     def plot(
         self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
     ) -> Self:
-        """Draw the path.
-
-        {parameters}
-        """
+        """Draw the path."""
         ax = self._begin(ax)
         from sparsestep.display import drawing
 

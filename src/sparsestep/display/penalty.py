@@ -31,8 +31,6 @@ _KINDS = {
 class PenaltyDisplay(base.Display):
     """The figures of the paper on the penalty.
 
-    {parameters}
-
     Attributes
     ----------
     axes_ : list of matplotlib Axes
@@ -76,10 +74,7 @@ class PenaltyDisplay(base.Display):
         self.supporting_points = base.finite("supporting_points", points, (points.size,))
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
-        """Draw the figure.
-
-        {parameters}
-        """
+        """Draw the figure."""
         base.require_matplotlib(f"{type(self).__name__}.plot")
         self.axes_ = self._panels(ax)
         self.ax_ = self.axes_[0] if ax is None or isinstance(ax, Sequence | np.ndarray) else ax
