@@ -35,14 +35,10 @@ _LONG = 3.0
 
 
 def log_ticks(low: float, high: float, fit: Callable[[Array], bool]) -> list[float]:
-    """The densest set of ticks of which at least two `fit`; otherwise the set of most ticks."""
-    best: Array = np.array([])
-    for choice in _choices(low, high):
-        ticks = choice[(choice >= low * (1 - 1e-9)) & (choice <= high * (1 + 1e-9))]
-        if len(ticks) > len(best) and fit(ticks):
-            best = ticks
-            if len(best) > 1:
-                break
+    """The densest set of at least two ticks that `fit`; otherwise one tick, or none."""
+    inside = (c[(c >= low * (1 - 1e-9)) & (c <= high * (1 + 1e-9))] for c in _choices(low, high))
+    fitting = [ticks for ticks in inside if len(ticks) and fit(ticks)]
+    best = max(fitting, key=lambda ticks: min(len(ticks), 2), default=np.array([]))
     return [float(tick) for tick in best]
 
 
