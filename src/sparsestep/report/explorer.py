@@ -34,10 +34,9 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
     values_axis = picture["scale"]
     r2 = 1.0 - models.rss / total if total > 0 else np.full(len(alphas), np.nan)
     r2[np.abs(r2) < _ROUNDING] = 0.0
-    judge, values, spreads = _judged(target)
-    paired = _paired_reach(target)
+    judge, values, spreads, paired = _judged(target)
     curve = None if values is None else pictures.curve_picture(axis, values, spreads, paired)
-    stops = _stops(target, models, axis, curve)
+    stops = _stops(target, models, axis, curve, paired is not None)
     by_kind = {stop["kind"]: stop for stop in stops}
     which, distinct = _distinct(models.coefs[order])
     data = {
@@ -150,30 +149,28 @@ def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
     return which, found
 
 
-def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
-    """The measure that compares the models: its name, values and standard errors."""
-    if target.cv is not None:
-        return _CV, np.array(target.cv.mean), np.array(target.cv.se, dtype=np.float64)
+def _judged(target: Target) -> tuple[str, Array | None, Array | None, Array | None]:
+    """The measure of the models: name, values, standard errors, half-widths of the paired band."""
+    if (cv := target.cv) is not None:
+        paired = None  # of a single split, and in old files
+        if cv.paired_se is not None and None not in cv.paired_se:
+            paired = PAIRED_SHARE * np.array(cv.paired_se, dtype=np.float64)
+        return _CV, np.array(cv.mean), np.array(cv.se, dtype=np.float64), paired
     if target.criterion is not None:
-        return target.criterion.name.upper(), np.array(target.criterion.values), None
-    return "", None, None
+        return target.criterion.name.upper(), np.array(target.criterion.values), None, None
+    return "", None, None, None
 
 
-def _paired_reach(target: Target) -> Array | None:
-    """Half-widths of the paired band: a share of the standard errors of the differences."""
-    if target.cv is None or target.cv.paired_se is None or None in target.cv.paired_se:
-        return None  # of a single split, and in old files
-    return PAIRED_SHARE * np.array(target.cv.paired_se, dtype=np.float64)
-
-
-def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -> list[Picture]:
+def _stops(
+    target: Target, models: _Models, axis: Axis, curve: Picture | None, paired: bool
+) -> list[Picture]:
     """Alphas with a name, to which buttons lead: the chosen one, and those of the rules."""
     called = "chosen model" if target.inclusion is None else "model of most weight"
     found = [("chosen", called, models.chosen)]
     if (cv := target.cv) is not None:
         alphas = models.alphas.tolist()
         found.append(("min", "smallest error", alphas.index(cv.alpha_min)))
-        if _paired_reach(target) is not None and cv.alpha_paired is not None:
+        if paired and cv.alpha_paired is not None:
             near = "sparsest near the smallest error"
             found.append(("paired", near, alphas.index(cv.alpha_paired)))
         if None not in cv.se:  # of a single split there is none

@@ -149,27 +149,22 @@
     show(false);
   }
 
-  function fold(button) {
-    const table = document.getElementById(button.dataset.unfold);
-    const label = button.textContent;
-    table.classList.add("folded");
-    button.addEventListener("click", () => {
-      const folded = table.classList.toggle("folded");
+  // Long tables are folded, and searched; a search unfolds them.
+  function shorten(button) {
+    const table = document.getElementById(button.dataset.unfold), label = button.textContent;
+    const input = document.querySelector("[data-filter=" + table.id + "]");
+    function fold(folded) {
+      table.classList.toggle("folded", folded);
       button.setAttribute("aria-expanded", String(!folded));
       button.textContent = folded ? label : "Show fewer";
-    });
-  }
-
-  function filter(input) {
-    const table = document.getElementById(input.dataset.filter);
-    const button = document.querySelector("[data-unfold=" + table.id + "]");
+    }
+    button.addEventListener("click", () => fold(!table.classList.contains("folded")));
     input.addEventListener("input", () => {
       const wanted = input.value.trim().toLowerCase();
-      if (wanted && table.classList.contains("folded")) button.click();
-      for (const line of table.tBodies[0].rows) {
-        line.hidden = !line.cells[0].textContent.toLowerCase().includes(wanted);
-      }
+      if (wanted) fold(false);
+      for (const line of table.tBodies[0].rows) line.hidden = !line.cells[0].textContent.toLowerCase().includes(wanted);
     });
+    fold(true);
   }
 
   function themes(button) {
@@ -185,7 +180,6 @@
   }
 
   document.querySelectorAll("[data-explorer]").forEach(explore);
-  document.querySelectorAll("[data-unfold]").forEach(fold);
-  document.querySelectorAll("[data-filter]").forEach(filter);
+  document.querySelectorAll("[data-unfold]").forEach(shorten);
   themes(document.getElementById("theme"));
 })();
