@@ -92,14 +92,13 @@ def _letters(ax: Axes, size: float) -> int:
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The name of the axis and, below it, notes on the marks: a legend would cover lines."""
     # A line of text may be a little wider than the axes.
-    letters = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
-    ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
-
-
-def _lines(note: str, longest: int) -> list[str]:
-    """A note on as few lines as it needs, of about the same length."""
-    count = -(-len(note) // longest)
-    return wrap(note, min(len(note) // count + 6, longest))
+    longest = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
+    lines = [name]
+    for note in notes:
+        # On as few lines as it needs, of about the same length.
+        count = -(-len(note) // longest)
+        lines += wrap(note, min(len(note) // count + 6, longest))
+    ax.set_xlabel("\n".join(lines))
 
 
 def log_axis(ax: Axes, values: Sequence[float] | Array) -> ScaleBase:

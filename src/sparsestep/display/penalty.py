@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
-# Squares of the default gammas, and the size of a figure of one's own.
-_KINDS = {
-    "penalties": ((1.0, 0.3, 0.05, 0.005), (7.0, 5.2)),
-    "majorizer": ((0.1,), (5.2, 3.8)),
-    "norm": ((0.3, 0.05), (2.9, 3.1)),  # for each panel
-}
+# Squares of the default gammas.
+_SQUARES = {"penalties": (1.0, 0.3, 0.05, 0.005), "majorizer": (0.1,), "norm": (0.3, 0.05)}
 
 
 @documented
@@ -61,10 +57,10 @@ class PenaltyDisplay(base.Display):
         gammas: ArrayLike | None = None,
         supporting_points: ArrayLike = (0.0, 0.25, 0.5),
     ) -> None:
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {', '.join(_KINDS)}; got {kind!r}.")
+        if kind not in _SQUARES:
+            raise ValueError(f"kind must be one of {', '.join(_SQUARES)}; got {kind!r}.")
         self.kind = kind
-        gammas = np.sqrt(_KINDS[kind][0]) if gammas is None else gammas
+        gammas = np.sqrt(_SQUARES[kind]) if gammas is None else gammas
         self.gammas = base.numbers_from("gammas", gammas, above_zero=True)
         if kind == "majorizer" and len(self.gammas) != 1:
             raise ValueError(
@@ -87,17 +83,16 @@ class PenaltyDisplay(base.Display):
 
     def _panels(self, ax: Axes | Sequence[Axes] | None) -> list[Axes]:
         """The axes to draw on: new ones, those given, or places inside the one given."""
-        rows, columns = (2, 2) if self.kind == "penalties" else (1, 1)
-        if self.kind == "norm":
-            columns = 1 + len(self.gammas)
-        count = rows * columns
+        maps = 1 + len(self.gammas)
+        shapes = {"penalties": (2, 2), "majorizer": (1, 1), "norm": (1, maps)}
+        rows, columns = shapes[self.kind]
         if ax is None:
             import matplotlib.pyplot as plt
 
-            width, height = _KINDS[self.kind][1]
-            size = (width * (columns if self.kind == "norm" else 1), height)
-            figure = plt.figure(figsize=size, layout="constrained")
+            sizes = {"penalties": (7.0, 5.2), "majorizer": (5.2, 3.8), "norm": (2.9 * maps, 3.1)}
+            figure = plt.figure(figsize=sizes[self.kind], layout="constrained")
             return list(figure.subplots(rows, columns, squeeze=False).flat)
+        count = rows * columns
         if isinstance(ax, Sequence | np.ndarray):
             panels: list[Axes] = list(np.asarray(ax, dtype=object).flat)
             if len(panels) != count:

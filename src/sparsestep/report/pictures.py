@@ -173,7 +173,7 @@ def path_picture(
     scale, cut = _effect_scale(effects, chosen)
     # Where no variable is chosen, those that enter first are of interest.
     main = [j for j in order if effects[j, chosen] != 0] or list(order)
-    named = order if len(order) <= MOST_NAMED else main[:MOST_NAMED]
+    named = list(order) if len(order) <= MOST_NAMED else main[:MOST_NAMED]
     styles = {
         j: f"c{rank % COLOURS}" + (" dashed" if rank // COLOURS % 2 else "")
         for rank, j in enumerate(main[:MOST_NAMED])
@@ -181,8 +181,14 @@ def path_picture(
     x = WIDTH * axis.fractions
     corners, heights = axes.step_corners(x, (x[1:] + x[:-1]) / 2, effects)
     heights = scale.place(axes.without_zeros(heights))
-    ends = [float(scale.place(effects[j, -1])) for j in named]
-    labels = _labels([names[j] for j in named], ends, [styles.get(j, "grey") for j in named])
+    ends = np.clip(scale.place(effects[named, -1]), 0.0, PATH_HEIGHT)
+    apart = axes.spread(ends, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
+    labels = [
+        {"name": name, "style": styles.get(j, "grey"), "end": _trimmed(end), "height": _trimmed(y)}
+        for j, name, end, y in zip(
+            named, axes.plain(names[j] for j in named), ends, apart, strict=True
+        )
+    ]
     counts = [] if axis.title == "variables kept" else axes.spaced(axis.fractions)
     return {
         "height": PATH_HEIGHT,
@@ -214,16 +220,6 @@ def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
     if scale.low <= low and high <= scale.high:
         return scale, None
     return scale, f"from {short(float(f'{low:.3g}'))} to {short(float(f'{high:.3g}'))}"
-
-
-def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Picture]:
-    """Names moved apart, and the heights of the ends of their lines."""
-    at = np.clip(ends, 0.0, PATH_HEIGHT)
-    heights = axes.spread(at, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
-    return [
-        {"name": name, "style": style, "end": _trimmed(end), "height": _trimmed(height)}
-        for name, style, end, height in zip(axes.plain(names), styles, at, heights, strict=True)
-    ]
 
 
 def curve_picture(axis: Axis, values: Array, errors: Array | None, paired: Array | None) -> Picture:

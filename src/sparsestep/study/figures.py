@@ -19,7 +19,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from sparsestep.display import PenaltyDisplay
@@ -217,16 +216,12 @@ def _line(ax: Axes, ranking: Ranking) -> None:
         text = ax.text(average, 0.52, f"{method}\n{average:.2f}", ha="center", va="bottom")
         text.set(fontsize=8.5, linespacing=1.1, fontweight="bold" if control else "normal")
         labels.append(text)
-    _move_apart(ax, labels, ranking.average.to_numpy())
-
-
-def _move_apart(ax: Axes, labels: list[Text], points: NDArray[np.float64]) -> None:
-    """Put each label as near its point as the others allow, with a leader between them."""
-    unit = ax.bbox.width / (points.size - 1)
+    # Each label stands as near its point as the others allow, with a leader between them.
+    points, unit = ranking.average.to_numpy(), ax.bbox.width / (last - 1)
     widths = np.array([label.get_window_extent().width for label in labels]) / unit + 0.08
-    first, *_, last = np.argsort(points, kind="stable")
-    room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (points.size - 1)
-    low, high = 1 - room + widths[first] / 2, points.size + room - widths[last] / 2
+    room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (last - 1)
+    low = 1 - room + widths[np.argsort(points, kind="stable")[0]] / 2
+    high = last + room - widths[np.argsort(points, kind="stable")[-1]] / 2
     leader: dict[str, Any] = {"color": GREY, "linewidth": 0.7, "clip_on": False, "zorder": 0.5}
     for label, x, place in zip(labels, points, spread(points, widths, low, high), strict=True):
         label.set_x(place)
