@@ -22,7 +22,7 @@ from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, Nu
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
-from sparsestep.display.axes import log_ticks, plain, scientific, spaced, spread
+from sparsestep.display.axes import Array, log_ticks, plain, scientific, spaced, spread
 
 # Okabe and Ito's colours, which people with colour blindness tell apart, without yellow, which is
 # too faint for a line on white. A second round is dashed.
@@ -30,8 +30,6 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 CYCLE = [(colour, style) for style in ("-", (0, (5, 1.5))) for colour in _COLOURS]
 GREY = "#767676"
 PALE = "#C8C8C8"
-
-Array = NDArray[np.float64]
 
 _LEADER = 16.0  # points from the edge to a label
 # Between the labels of two ticks, in widths of the letter M.

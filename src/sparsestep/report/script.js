@@ -149,7 +149,7 @@
     show(false);
   }
 
-  // Long tables are folded, and searched; a search unfolds them.
+  // A long table is folded; looking for a name in it unfolds it.
   function shorten(button) {
     const table = document.getElementById(button.dataset.unfold), label = button.textContent;
     const input = document.querySelector("[data-filter=" + table.id + "]");
