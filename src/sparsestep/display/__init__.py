@@ -2,7 +2,7 @@
 
 A constructor checks and stores arrays. `plot` imports matplotlib, draws, and keeps `ax_`,
 `figure_` and the artists. The class methods `from_...` compute what the constructor needs, and
-plot.
+plot. Parameters are described once, in `parameters`, for all docstrings.
 """
 
 from sparsestep.display.annealing import AnnealingDisplay

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import (
-    Display,
-    fitted,
-    names_or_default,
-    numbers_from,
-    one_row_each,
-    require_matplotlib,
-)
+from sparsestep.display import base
+from sparsestep.display.parameters import documented
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import column_names
 from sparsestep.solvers.fitting import literal_steps
@@ -31,7 +25,8 @@ _SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")
 _SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
 
 
-class AnnealingDisplay(Display):
+@documented
+class AnnealingDisplay(base.Display):
     """Coefficients as gamma falls: the method at work.
 
     The axis of gamma is logarithmic and falls from left to right, in the order of the
@@ -39,18 +34,6 @@ class AnnealingDisplay(Display):
     falls to zero with gamma, one that leaves it is no longer penalized, and moves to its least
     squares value. Shown is the part of the schedule in which something happens; ``ax_.set_xlim``
     shows more.
-
-    Parameters
-    ----------
-    gammas : array_like of shape (n_gammas,)
-        Values of gamma, positive and descending.
-    coefs : array_like of shape (n_features, n_gammas)
-        The coefficients at the end of each gamma. A variable whose last one is zero is dropped.
-    feature_names : sequence of str, optional
-        Names of the variables, ``x0``, ``x1``, ... by default.
-    standardized : bool, default=False
-        Whether the coefficients, and gamma with them, are those of standardized data: in standard
-        deviations of the target for one of the variable. The axes then say so.
 
     Attributes
     ----------
@@ -85,11 +68,11 @@ class AnnealingDisplay(Display):
         feature_names: Sequence[str] | None = None,
         standardized: bool = False,
     ) -> None:
-        self.gammas = numbers_from("gammas", gammas, above_zero=True)
+        self.gammas = base.numbers_from("gammas", gammas, above_zero=True)
         if np.any(np.diff(self.gammas) >= 0):
             raise ValueError("gammas must descend: give them in the order of the computation.")
-        self.coefs = one_row_each("coefs", coefs, "gammas", self.gammas)
-        self.feature_names = names_or_default(feature_names, len(self.coefs))
+        self.coefs = base.one_row_each("coefs", coefs, "gammas", self.gammas)
+        self.feature_names = base.names_or_default(feature_names, len(self.coefs))
         self.standardized = standardized
 
     @classmethod
@@ -110,43 +93,13 @@ class AnnealingDisplay(Display):
 
         Of columns that are copies of each other only the first takes part, as in every fit. The
         loop is slow: 150 rows of 3000 columns take about eight seconds, 300 of 6000 half a minute.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_samples, n_features)
-            The variables; a frame's column names are used.
-        y : array_like of shape (n_samples,)
-            The target.
-        alpha : float
-            Strength of the penalty in the units of ``||y - Xb||^2``: the paper's lambda.
-        feature_names : sequence of str, optional
-            Names of the variables, in place of those of `X`.
-        fit_intercept : bool, default=True
-            Whether to centre the columns and `y`.
-        standardize : bool, default=True
-            Whether to scale the columns and `y` to unit variance, and alpha with `y`, as the
-            estimators do. The coefficients drawn are then those of the standardized data, in
-            which gamma is too: standard deviations of `y` for one of the variable.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-        **settings
-            ``gamma_0``, ``gamma_stop``, ``gamma_step``, ``t_max``, ``epsilon`` and
-            ``penalty_factor`` of :func:`~sparsestep.reference.sparsestep_reference`.
-
-        Returns
-        -------
-        AnnealingDisplay
-            The display, plotted.
         """
-        require_matplotlib(f"{cls.__name__}.from_data")
+        base.require_matplotlib(f"{cls.__name__}.from_data")
         moments = Moments.from_data(X, y)
         if np.size(moments.mean_y) > 1:
             raise ValueError(
                 f"The picture has one target; y has {np.size(moments.mean_y)} columns: give one."
             )
-        if feature_names is None:
-            names = column_names(X)
-            feature_names = None if names is None else [str(name) for name in names]
         factor = settings.pop("penalty_factor", None)
         how = Settings(
             schedule=Schedule(**settings),
@@ -155,9 +108,8 @@ class AnnealingDisplay(Display):
             penalty_factor=None if factor is None else np.asarray(factor, dtype=np.float64),
         )
         gammas, coefs = literal_steps(moments.target(0), alpha, how)
-        display = cls(
-            gammas=gammas, coefs=coefs, feature_names=feature_names, standardized=standardize
-        )
+        names = column_names(X) if feature_names is None else feature_names
+        display = cls(gammas=gammas, coefs=coefs, feature_names=names, standardized=standardize)
         return display.plot(ax=ax, max_labels=max_labels)
 
     @classmethod
@@ -167,22 +119,6 @@ class AnnealingDisplay(Display):
         """Show how a fitted estimator came from `X` and `y` to its coefficients.
 
         For a fit without sample weights, before any polishing or, with `n_nonzero`, swapping.
-
-        Parameters
-        ----------
-        estimator : SparseStep, SparseStepCV or SparseStepIC
-            A fitted estimator, whose alpha and settings are used.
-        X : array_like of shape (n_samples, n_features)
-            The data it was fitted to.
-        y : array_like of shape (n_samples,)
-            The target.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        AnnealingDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -196,7 +132,7 @@ class AnnealingDisplay(Display):
         return cls.from_data(
             X,
             y,
-            fitted(estimator, "alpha_", "fit the estimator"),
+            base.fitted(estimator, "alpha_", "fit the estimator"),
             feature_names=getattr(estimator, "feature_names_in_", None),
             ax=ax,
             max_labels=max_labels,
@@ -205,21 +141,7 @@ class AnnealingDisplay(Display):
         )
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:
-        """Draw the coefficients.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes, as in
-            :meth:`PathDisplay.plot`.
-        max_labels : int, default=12
-            The largest number of variables that are named.
-
-        Returns
-        -------
-        AnnealingDisplay
-            This object.
-        """
+        """Draw the coefficients."""
         ax = self._begin(ax)
         from sparsestep.display import drawing
 
@@ -229,24 +151,18 @@ class AnnealingDisplay(Display):
         dropped = np.flatnonzero(last == 0)
         furthest = dropped[np.argsort(-np.abs(self.coefs[dropped]).max(axis=1), kind="stable")]
 
-        many = len(dropped) > max_labels
-        self.dropped_ = drawing.pale_lines(
-            ax,
-            self.gammas,
-            self.coefs[furthest[:MOST_DROPPED]],
-            drawing.PALE if many else drawing.GREY,
-            0.5 if many else 1.0,
-        )
+        pale = (drawing.PALE, 0.5) if len(dropped) > max_labels else (drawing.GREY, 1.0)
+        dropped_rows = self.coefs[furthest[:MOST_DROPPED]]
+        self.dropped_ = drawing.pale_lines(ax, self.gammas, dropped_rows, *pale)
         dot = "o" if len(self.gammas) == 1 else None
         self.lines_ = drawing.lines(ax, self.gammas, self.coefs, kept, len(named), marker=dot)
-        first, final = self._eventful()
-        drawing.log_axis(ax, self.gammas[[first, final]])
+        drawing.log_axis(ax, self.gammas[self._eventful()])
         largest = np.abs(self.coefs).max() or 1.0
         bottom, top = min(self.coefs.min(), -0.1 * largest), max(self.coefs.max(), 0.1 * largest)
         ax.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))
-        fine = np.geomspace(self.gammas[0], self.gammas[-1], 2000)
+        fine, orange = np.geomspace(self.gammas[0], self.gammas[-1], 2000), drawing.CYCLE[5][0]
         self.funnel_ = ax.fill_between(
-            fine, -fine, fine, color=drawing.CYCLE[5][0], alpha=0.13, linewidth=0, zorder=0.5
+            fine, -fine, fine, color=orange, alpha=0.13, linewidth=0, zorder=0.5
         )
 
         notes = ["shaded: |coefficient| < gamma"]
@@ -261,14 +177,13 @@ class AnnealingDisplay(Display):
         self.labels_ = drawing.label_edge(ax, labels)
         return self._finish(ax)
 
-    def _eventful(self) -> tuple[int, int]:
+    def _eventful(self) -> list[int]:
         """First and last gamma of the part in which a coefficient moves, and four around it."""
         tolerance = 0.01 * np.abs(self.coefs).max()
         moved = np.any(np.abs(self.coefs - self.coefs[:, :1]) > tolerance, axis=0)
         unsettled = np.any(np.abs(self.coefs - self.coefs[:, -1:]) > tolerance, axis=0)
         final = len(self.gammas) - 1
         if not moved.any():
-            return 0, final
-        first = int(np.argmax(moved))
+            return [0, final]
         settled = final - int(np.argmax(unsettled[::-1]))
-        return max(first - 4, 0), min(settled + 4, final)
+        return [max(int(np.argmax(moved)) - 4, 0), min(settled + 4, final)]

@@ -4,7 +4,7 @@ The displays draw with matplotlib, the report and the study write SVG; all place
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,10 @@ _LONG = 3.0
 
 
 def log_ticks(low: float, high: float, fit: Callable[[Array], bool]) -> list[float]:
-    """The densest set of ticks of which at least two `fit`; otherwise the set of most ticks."""
-    best: Array = np.array([])
-    for choice in _choices(low, high):
-        ticks = choice[(choice >= low * (1 - 1e-9)) & (choice <= high * (1 + 1e-9))]
-        if len(ticks) > len(best) and fit(ticks):
-            best = ticks
-            if len(best) > 1:
-                break
+    """The densest set of at least two ticks that `fit`; otherwise one tick, or none."""
+    inside = (c[(c >= low * (1 - 1e-9)) & (c <= high * (1 + 1e-9))] for c in _choices(low, high))
+    fitting = [ticks for ticks in inside if len(ticks) and fit(ticks)]
+    best = max(fitting, key=lambda ticks: min(len(ticks), 2), default=np.array([]))
     return [float(tick) for tick in best]
 
 
@@ -56,20 +52,16 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
     return [float(f"{k * step:.12g}") + 0.0 for k in multiples]
 
 
-def _choices(low: float, high: float) -> Iterator[Array]:
+def _choices(low: float, high: float) -> list[Array]:
     """Sets of ticks around an interval, from many to few."""
     decades = np.log10(high) - np.log10(low)
-    counts = range(8, 0, -1) if high > low else range(0)
-    equal = (np.array(round_ticks(low, high, count)) for count in counts)
+    counts = range(8, 0, -1) if high > low else ()
+    equal = [np.array(round_ticks(low, high, count)) for count in counts]
+    digits = [_at_digits(low, high, each) for each in _DIGITS[0 if decades < _LONG else -1 :]]
     if decades < _SHORT:
-        yield from equal
-    for digits in _DIGITS if decades < _LONG else [(1,)]:
-        yield _at_digits(low, high, digits)
-    for stride in range(2, int(decades) + 1):
-        ticks = _at_digits(low, high, (1,))
-        yield ticks[np.rint(np.log10(ticks)) % stride == 0]
-    if decades >= _SHORT:
-        yield from equal
+        return equal + digits
+    powers = np.rint(np.log10(digits[-1]))
+    return digits + [digits[-1][powers % k == 0] for k in range(2, int(decades) + 1)] + equal
 
 
 def _at_digits(low: float, high: float, digits: Sequence[int]) -> Array:

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsestep.display.base import (
-    Array,
-    Display,
-    finite,
-    nearest,
-    numbers_from,
-    one_number,
-    one_target,
-    require_matplotlib,
-)
+from sparsestep.display import base
+from sparsestep.display.axes import Array
+from sparsestep.display.parameters import documented
 from sparsestep.selection.cross_validation import PAIRED_SHARE
 
 if TYPE_CHECKING:
@@ -33,7 +26,8 @@ _LOOKS = {
 }
 
 
-class CVDisplay(Display):
+@documented
+class CVDisplay(base.Display):
     """Cross-validation error, or an information criterion, along alpha.
 
     The mean error with a pale band of one standard error to either side, and a dark one of half the
@@ -41,27 +35,6 @@ class CVDisplay(Display):
     dark band reaches down to the smallest error. The choices of the rules are marked. The axis of
     alpha falls from left to right, and is linear from the least alpha to 0, as in
     :class:`PathDisplay`.
-
-    Parameters
-    ----------
-    alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, from 0 on, in any order.
-    error : array_like of shape (n_alphas,)
-        Mean error, or value of the criterion, at each alpha.
-    se : array_like of shape (n_alphas,), optional
-        Standard errors of the means.
-    paired_se : array_like of shape (n_alphas,), optional
-        Standard errors of the differences to the smallest mean.
-    n_nonzero : array_like of shape (n_alphas,), optional
-        Variables kept at each alpha.
-    alpha_min, alpha_paired, alpha_1se : float, optional
-        Where the error is least, and the choices of the paired and the one-standard-error rule.
-    alpha : float, optional
-        The chosen alpha: marked as such among those above, or by itself.
-    chosen : str, default="chosen"
-        What `alpha` is called: of an average of models it is where most of the weight is.
-    name : str, default="cross-validation error"
-        What the curve shows, for the axis.
 
     Attributes
     ----------
@@ -86,17 +59,9 @@ class CVDisplay(Display):
     Examples
     --------
     >>> from sparsestep import CVDisplay
-    >>> display = CVDisplay(
-    ...     alphas=[100.0, 10.0, 1.0],
-    ...     error=[4.0, 1.1, 1.0],
-    ...     se=[0.4, 0.2, 0.2],
-    ...     paired_se=[0.5, 0.1, 0.0],
-    ...     n_nonzero=[0, 2, 5],
-    ...     alpha_min=1.0,
-    ...     alpha_paired=1.0,
-    ...     alpha_1se=10.0,
-    ...     alpha=10.0,
-    ... )
+    >>> curve = {"error": [4.0, 1.1, 1.0], "se": [0.4, 0.2, 0.2], "paired_se": [0.5, 0.1, 0.0]}
+    >>> rules = {"alpha_min": 1.0, "alpha_paired": 1.0, "alpha_1se": 10.0, "alpha": 10.0}
+    >>> display = CVDisplay(alphas=[100.0, 10.0, 1.0], n_nonzero=[0, 2, 5], **curve, **rules)
     >>> for mark in display.plot().marks_.values():
     ...     print(mark.get_label())
     minimum and paired: alpha = 1, 5 kept
@@ -118,41 +83,24 @@ class CVDisplay(Display):
         chosen: str = "chosen",
         name: str = "cross-validation error",
     ) -> None:
-        self.alphas = numbers_from("alphas", alphas)
+        self.alphas = base.numbers_from("alphas", alphas)
         shape = self.alphas.shape
-        self.error = finite("error", error, shape)
-        self.se = None if se is None else finite("se", se, shape)
-        self.paired_se = None if paired_se is None else finite("paired_se", paired_se, shape)
-        self.n_nonzero = (
-            None if n_nonzero is None else finite("n_nonzero", n_nonzero, shape).astype(np.intp)
-        )
-        self.alpha_min = one_number("alpha_min", alpha_min)
-        self.alpha_paired = one_number("alpha_paired", alpha_paired)
-        self.alpha_1se = one_number("alpha_1se", alpha_1se)
-        self.alpha = one_number("alpha", alpha)
-        self.chosen = chosen
-        self.name = name
+        self.error = base.finite("error", error, shape)
+        self.se = None if se is None else base.finite("se", se, shape)
+        self.paired_se = None if paired_se is None else base.finite("paired_se", paired_se, shape)
+        kept = None if n_nonzero is None else base.finite("n_nonzero", n_nonzero, shape)
+        self.n_nonzero = None if kept is None else kept.astype(np.intp)
+        self.alpha_min = base.one_number("alpha_min", alpha_min)
+        self.alpha_paired = base.one_number("alpha_paired", alpha_paired)
+        self.alpha_1se = base.one_number("alpha_1se", alpha_1se)
+        self.alpha = base.one_number("alpha", alpha)
+        self.chosen, self.name = chosen, name
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, *, target: int | str | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw how a fitted ``SparseStepCV`` or ``SparseStepIC`` chose its alpha.
-
-        Parameters
-        ----------
-        estimator : SparseStepCV or SparseStepIC
-            A fitted estimator.
-        target : int or str, optional
-            Which target, if there are several: its number, from 0, or its name, which becomes the
-            title.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CVDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -164,8 +112,8 @@ class CVDisplay(Display):
         >>> display.marks_["1se"].get_label()
         'one SE (chosen): alpha = 7.23e+04, 3 kept'
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        path, t, title = one_target(estimator, target)
+        base.require_matplotlib(f"{cls.__name__}.from_estimator")
+        path, t, title = base.one_target(estimator, target)
         alphas: dict[str, Any] = {"alpha": estimator.alpha_}
         curves: dict[str, Any] = {}
         if hasattr(estimator, "cv_mean_"):
@@ -191,18 +139,7 @@ class CVDisplay(Display):
         return display.plot(ax=ax)._titled(title)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CVDisplay
-            This object.
-        """
+        """Draw the curve."""
         ax = self._begin(ax)
         from sparsestep.display import drawing
 
@@ -218,42 +155,32 @@ class CVDisplay(Display):
             """The area of the error plus and minus a share of its standard error."""
             if se is None:
                 return None
-            low, high = error - share * se[order], error + share * se[order]
-            look: dict[str, Any] = {"color": blue, "alpha": alpha, "linewidth": 0, "zorder": 1}
-            return ax.fill_between(alphas, low, high, **look)
+            ends = error - share * se[order], error + share * se[order]
+            return ax.fill_between(alphas, *ends, color=blue, alpha=alpha, linewidth=0, zorder=1)
 
         self.band_ = band(self.se, 1.0, 0.18)
         self.paired_band_ = band(self.paired_se, PAIRED_SHARE, 0.35)
 
         self.marks_ = {}
+        marked: dict[str, Any] = {"ms": 8, "mec": orange, "mew": 1.6, "zorder": 3}
         for key, label, alpha in choices:
-            at = nearest(alphas, alpha)
+            at = base.nearest(alphas, alpha)
             kept = "" if self.n_nonzero is None else f", {self.n_nonzero[order][at]} kept"
             _, style, marker = _LOOKS[key]
-            ax.axvline(alpha, color=drawing.GREY, linestyle=style, linewidth=1.0, zorder=1.5)
-            (self.marks_[key],) = ax.plot(
-                [alpha],
-                [error[at]],
-                color=drawing.GREY,
-                linestyle=style,
-                linewidth=1.0,
-                marker=marker,
-                markersize=8,
-                markeredgecolor=orange,
-                markeredgewidth=1.6,
-                markerfacecolor=orange if alpha == self.alpha else "white",
-                zorder=3,
-                label=f"{label}: alpha = {alpha:.3g}{kept}",
-            )
+            ruled: dict[str, Any] = {"color": drawing.GREY, "linestyle": style, "linewidth": 1.0}
+            ax.axvline(alpha, zorder=1.5, **ruled)
+            (mark,) = ax.plot(alpha, error[at], marker=marker, **ruled, **marked)
+            mark.set_markerfacecolor(orange if alpha == self.alpha else "white")
+            mark.set_label(f"{label}: alpha = {alpha:.3g}{kept}")
+            self.marks_[key] = mark
 
         def level(alpha: float | None, se: Array | None) -> Line2D | None:
             """A line one standard error above the minimum, from a choice to the minimum."""
             if alpha is None or se is None or self.alpha_min in (None, alpha):
                 return None
-            at = nearest(alphas, self.alpha_min)
+            at = base.nearest(alphas, self.alpha_min)
             ends, height = [alpha, self.alpha_min], error[at] + se[order][at]
-            (line,) = ax.plot(ends, [height] * 2, color=drawing.GREY, linewidth=0.8, zorder=1.5)
-            return line
+            return ax.plot(ends, [height] * 2, color=drawing.GREY, linewidth=0.8, zorder=1.5)[0]
 
         self.bound_ = level(self.alpha_1se, self.se)
         # The paired standard error is 0 at the minimum, so this line is at the smallest error.
@@ -264,22 +191,19 @@ class CVDisplay(Display):
         self.top_ = None
         if self.n_nonzero is not None:
             self.top_ = drawing.count_axis(ax, axis, alphas, self.n_nonzero[order])
-        ax.set_xlabel("alpha")
-        ax.set_ylabel(self.name)
+        ax.set(xlabel="alpha", ylabel=self.name)
         return self._finish(ax)
 
     def _choices(self) -> list[tuple[str, str, float]]:
         """Points to mark: key, words for the legend, alpha. Choices of one alpha share a mark."""
-        rules = {"min": self.alpha_min, "paired": self.alpha_paired, "1se": self.alpha_1se}
+        alphas = (self.alpha_min, self.alpha_paired, self.alpha_1se, self.alpha)
         at: dict[float, list[str]] = {}
-        for rule, alpha in rules.items():
+        for key, alpha in zip(_LOOKS, alphas, strict=True):
             if alpha is not None:
-                at.setdefault(alpha, []).append(rule)
+                at.setdefault(alpha, []).append(key)
         choices = []
         for alpha, keys in at.items():
-            words = " and ".join(_LOOKS[key][0] for key in keys)
-            words += f" ({self.chosen})" if alpha == self.alpha else ""
-            choices.append((keys[0], words, alpha))
-        if self.alpha is not None and self.alpha not in at:
-            choices.append(("chosen", self.chosen, self.alpha))
+            rules = " and ".join(_LOOKS[key][0] for key in keys if key != "chosen")
+            words = f"{rules} ({self.chosen})" if alpha == self.alpha else rules
+            choices.append((keys[0], words if rules else self.chosen, alpha))
         return choices

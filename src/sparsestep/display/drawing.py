@@ -22,7 +22,7 @@ from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, Nu
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
-from sparsestep.display.axes import log_ticks, plain, scientific, spaced, spread
+from sparsestep.display.axes import Array, log_ticks, plain, scientific, spaced, spread
 
 # Okabe and Ito's colours, which people with colour blindness tell apart, without yellow, which is
 # too faint for a line on white. A second round is dashed.
@@ -30,8 +30,6 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 CYCLE = [(colour, style) for style in ("-", (0, (5, 1.5))) for colour in _COLOURS]
 GREY = "#767676"
 PALE = "#C8C8C8"
-
-Array = NDArray[np.float64]
 
 _LEADER = 16.0  # points from the edge to a label
 # Between the labels of two ticks, in widths of the letter M.
@@ -51,23 +49,20 @@ def pale_lines(ax: Axes, x: Array, rows: Array, colour: str, width: float) -> Li
     if len(rows) == 0:
         return None
     each = [np.column_stack([x, row]) for row in rows]
-    collection = LineCollection(each, colors=colour, linewidths=width, zorder=1.5)
-    ax.add_collection(collection)
-    return collection
+    drawn = LineCollection(each, colors=colour, linewidths=width, zorder=1.5)
+    ax.add_collection(drawn)
+    return drawn
 
 
 def lines(
     ax: Axes, x: Array, rows: Array, variables: Sequence[int], named: int, **style: Any
 ) -> dict[int, Line2D]:
     """Draw the rows of some variables: the first `named` in colour, the others thin and grey."""
-    looks = [*cycled(named), *[(GREY, "-")] * (len(variables) - named)]
-    drawn = {}
-    for place, (j, (colour, dashes)) in enumerate(zip(variables, looks, strict=True)):
-        width = 1.6 if place < named else 0.8
-        (drawn[j],) = ax.plot(
-            x, rows[j], color=colour, linestyle=dashes, linewidth=width, markevery=[0], **style
-        )
-    return drawn
+    looks = [(*look, 1.6) for look in cycled(named)] + [(GREY, "-", 0.8)] * len(variables[named:])
+    return {
+        j: ax.plot(x, rows[j], color=colour, ls=dashes, lw=width, markevery=[0], **style)[0]
+        for j, (colour, dashes, width) in zip(variables, looks, strict=True)
+    }
 
 
 def legend(ax: Axes) -> Legend:
@@ -95,34 +90,29 @@ def _letters(ax: Axes, size: float) -> int:
 def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     """The name of the axis and, below it, notes on the marks: a legend would cover lines."""
     # A line of text may be a little wider than the axes.
-    letters = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
-    ax.set_xlabel("\n".join([name, *(line for note in notes for line in _lines(note, letters))]))
-
-
-def _lines(note: str, longest: int) -> list[str]:
-    """A note on as few lines as it needs, of about the same length."""
-    count = -(-len(note) // longest)
-    return wrap(note, min(len(note) // count + 6, longest))
+    longest = max(int(1.1 * _letters(ax, float(ax.xaxis.label.get_fontsize()))), 20)
+    lines = [name]
+    for note in notes:
+        # On as few lines as it needs, of about the same length.
+        count = -(-len(note) // longest)
+        lines += wrap(note, min(len(note) // count + 6, longest))
+    ax.set_xlabel("\n".join(lines))
 
 
 def log_axis(ax: Axes, values: Sequence[float] | Array) -> ScaleBase:
     """Logarithmic x axis that falls over these values, linear from the least of them to a zero."""
     values = np.asarray(values)
-    scale: ScaleBase
-    if not values.any():
-        scale = LinearScale(ax.xaxis)
-        ax.set_xscale(scale)
-        ax.set_xlim(1.0, -1.0)
-        ax.set_xticks([0.0], ["0"])
-        return scale
     above = values[values > 0]
-    left, least = float(above.max()), float(above.min())
+    if len(above) == 0:
+        ax.set(xscale="linear", xlim=(1.0, -1.0))
+        ax.set_xticks([0.0], ["0"])
+        return LinearScale(ax.xaxis)
+    scale: ScaleBase = LogScale(ax.xaxis)
+    left, right = float(above.max()), float(above.min())
+    least = right
     if left == least:
-        left *= np.sqrt(10.0)
-    if np.all(values):
-        right = least if len(np.unique(above)) > 1 else least / np.sqrt(10.0)
-        scale = LogScale(ax.xaxis)
-    else:
+        left, right = least * np.sqrt(10.0), least / np.sqrt(10.0)
+    if not np.all(values):
         # A little beyond zero: a line there is not on the frame.
         right, length = -0.3 * least, _TO_ZERO * np.log10(left / least)
         scale = SymmetricalLogScale(ax.xaxis, linthresh=least, linscale=length, subs=range(2, 10))
@@ -141,13 +131,7 @@ def count_axis(
     place = scale.get_transform().transform
     left, right = place(np.array(ax.get_xlim()))
     shown = spaced((place(alphas) - left) / (right - left))
-    top = ax.secondary_xaxis("top")
-    top.set_xscale(scale)
-    top.set_xticks(alphas[shown], [str(count) for count in counts[shown]])
-    top.xaxis.set_minor_locator(NullLocator())
-    top.set_xlabel("variables kept")
-    _offset_beside(ax)
-    return top
+    return _top_axis(ax, scale, alphas[shown], counts[shown].astype(str), "variables kept")
 
 
 def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: Array) -> SecondaryAxis:
@@ -155,16 +139,20 @@ def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: Array) -> SecondaryAxis
     ax.set_xlim(sizes[0] - 0.5, sizes[-1] + 0.5)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     shown = np.unique(np.linspace(0, len(sizes) - 1, 4).round().astype(np.intp))
+    texts = [f"{float(f'{alpha:.2g}'):g}" for alpha in alphas[shown]]
+    return _top_axis(ax, "linear", sizes[shown], texts, "alpha")
+
+
+def _top_axis(ax: Axes, scale: ScaleBase | str, at: Any, texts: Any, title: str) -> SecondaryAxis:
+    """Axis on top with ticks and a title."""
     top = ax.secondary_xaxis("top")
-    top.set_xticks(sizes[shown], [f"{float(f'{alpha:.2g}'):g}" for alpha in alphas[shown]])
-    top.set_xlabel("alpha")
-    _offset_beside(ax)
-    return top
-
-
-def _offset_beside(ax: Axes) -> None:
-    """A power of ten over the y axis to the left of it, clear of the axis on top."""
+    top.set_xscale(scale)
+    top.set_xticks(at, texts)
+    top.xaxis.set_minor_locator(NullLocator())
+    top.set_xlabel(title)
+    # A power of ten over the y axis stands to the left of it, clear of the axis on top.
     ax.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.04)
+    return top
 
 
 class _LogTicks(Locator):
@@ -178,14 +166,9 @@ class _LogTicks(Locator):
         self._least = least
 
     def __call__(self) -> list[float]:
-        """The ticks of the current view."""
+        """The ticks of the current view, zero last."""
         assert isinstance(self.axis, Axis)
-        return self.tick_values(*self.axis.get_view_interval())
-
-    def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """The ticks between two values, zero last."""
-        assert isinstance(self.axis, Axis)
-        low, high = sorted((vmin, vmax))
+        low, high = sorted(self.axis.get_view_interval())
         place = self.axis.get_transform().transform
         # In widths of an M, of which matplotlib counts three for a tick.
         begin, end = place(np.array([low, high]))
@@ -221,9 +204,7 @@ def _texts(values: Sequence[float] | Array) -> list[str]:
     if all(value == 0 or 1e-3 <= value < 1e4 for value in values):
         return [f"{value:.6g}" for value in values]
     parts = [scientific(value) for value in values]
-    powers = [
-        rf"{digits}\times10^{{{power}}}" if digits else f"10^{{{power}}}" for digits, power in parts
-    ]
+    powers = [(rf"{digits}\times" if digits else "") + f"10^{{{power}}}" for digits, power in parts]
     texts = [rf"$\mathdefault{{{power}}}$" for power in powers]
     return ["0" if value == 0 else text for value, text in zip(values, texts, strict=True)]
 
@@ -238,61 +219,50 @@ def _width(text: str) -> float:
 
 def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annotation]:
     """Labels beside the right edge, the most important first: a height, a name and a colour."""
-    drawn = []
-    names = plain(name for _, name, _ in labels)
-    leader: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.6, "relpos": (0.0, 0.5)}
-    leader |= {"shrinkA": 0.0, "shrinkB": 0.0}
-    for (value, _, colour), name in zip(labels, names, strict=True):
-        label = ax.annotate(
+    # A name is data: its dollars and underscores are no formula.
+    text: dict[str, Any] = {"fontsize": "small", "parse_math": False, "usetex": False}
+    leader = {"arrowstyle": "-", "lw": 0.6, "relpos": (0.0, 0.5), "shrinkA": 0.0, "shrinkB": 0.0}
+    drawn = [
+        ax.annotate(
             name,
             xy=(1.0, value),
             xycoords=ax.get_yaxis_transform(),
             xytext=(_LEADER, 0.0),
             textcoords="offset points",
             color=colour,
-            fontsize="small",
             verticalalignment="center",
             arrowprops=leader | {"color": colour},
             annotation_clip=False,
+            **text,
         )
-        # A name is data: its dollars and underscores are no formula.
-        label.set_parse_math(False)
-        label.set_usetex(False)
-        drawn.append(label)
+        for (value, _, colour), name in zip(labels, plain(n for _, n, _ in labels), strict=True)
+    ]
     if drawn:
-        ax.add_artist(_KeepApart(drawn))
+        ax.add_artist(_KeepApart(ax, drawn))
     return drawn
 
 
 class _KeepApart(Artist):
     """An invisible artist that moves labels apart at each drawing, by their current sizes."""
 
-    def __init__(self, labels: list[Annotation]) -> None:
+    def __init__(self, ax: Axes, labels: list[Annotation]) -> None:
         super().__init__()
-        self._labels = labels
+        self._ax, self._labels = ax, labels
         self.set_zorder(-np.inf)
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
         """Place the labels; hide those of lines outside the view, and those without room."""
-        axes = self.axes
-        figure = self.get_figure(root=True)
-        if not isinstance(axes, Axes) or figure is None:
-            return
-        box = axes.bbox
-        height = max(Text.get_window_extent(label, renderer).height for label in self._labels)
-        anchors = np.array(
-            [axes.get_yaxis_transform().transform(label.xy)[1] for label in self._labels]
-        )
+        box, labels = self._ax.bbox, self._labels
+        height = max(Text.get_window_extent(label, renderer).height for label in labels)
+        anchors = self._ax.get_yaxis_transform().transform([label.xy for label in labels])[:, 1]
         gap = 1.1 * height
         fitting = max(int((box.height - height) / gap) + 1, 1)
         seen = np.flatnonzero((anchors >= box.y0 - 1.0) & (anchors <= box.y1 + 1.0))[:fitting]
-        for label in self._labels:
+        for label in labels:
             label.set_visible(False)
-        if len(seen) == 0:
-            return
         low, high = box.y0 + height / 2, box.y1 - height / 2
-        points = 72.0 / figure.dpi
+        points = 72.0 / self._ax.figure.dpi
         for index, position in zip(seen, spread(anchors[seen], gap, low, high), strict=True):
-            self._labels[index].set_visible(True)
-            self._labels[index].xyann = (_LEADER, (position - anchors[index]) * points)
+            labels[index].set_visible(True)
+            labels[index].xyann = (_LEADER, (position - anchors[index]) * points)

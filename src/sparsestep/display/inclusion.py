@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sparsestep.display import base
 from sparsestep.display.axes import plain
-from sparsestep.display.base import (
-    Display,
-    fitted,
-    names_or_default,
-    numbers_from,
-    one_target,
-    require_matplotlib,
-)
+from sparsestep.display.parameters import documented
 from sparsestep.selection.averaging import LEAST_INCLUSION
 
 if TYPE_CHECKING:
@@ -28,18 +22,12 @@ _APART = 1.5
 _AROUND = 1.2
 
 
-class InclusionDisplay(Display):
+@documented
+class InclusionDisplay(base.Display):
     """Weight of the models that include each variable, in an average of models.
 
-    A bar for each variable, the largest first. Variables with more than half of the weight are
-    kept: they are in colour, the others grey.
-
-    Parameters
-    ----------
-    inclusion : array_like of shape (n_features,)
-        The weights, from 0 to 1.
-    feature_names : sequence of str, optional
-        Names of the variables; x0, x1, ... by default.
+    A bar for each variable, the largest first; a figure of its own is as high as the bars need.
+    Variables with more than half of the weight are kept: they are in colour, the others grey.
 
     Attributes
     ----------
@@ -59,10 +47,10 @@ class InclusionDisplay(Display):
     """
 
     def __init__(self, inclusion: ArrayLike, *, feature_names: Sequence[str] | None = None) -> None:
-        self.inclusion = numbers_from("inclusion", inclusion)
+        self.inclusion = base.numbers_from("inclusion", inclusion)
         if self.inclusion.max() > 1:
             raise ValueError(f"inclusion must be weights up to 1; got {self.inclusion.max():g}.")
-        self.feature_names = names_or_default(feature_names, len(self.inclusion))
+        self.feature_names = base.names_or_default(feature_names, len(self.inclusion))
 
     @classmethod
     def from_estimator(
@@ -75,21 +63,6 @@ class InclusionDisplay(Display):
     ) -> Self:
         """Draw the weights of a fitted ``SparseStepCV(rule="average")``.
 
-        Parameters
-        ----------
-        estimator : SparseStepCV
-            A fitted estimator.
-        target : int or str, optional
-            Which target, if there are several: its number, from 0, or its name, which becomes the
-            title.
-        ax, most : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        InclusionDisplay
-            The display, plotted.
-
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
@@ -100,27 +73,14 @@ class InclusionDisplay(Display):
         >>> int((display.inclusion > 0.5).sum()) == int((model.coef_ != 0).sum())
         True
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        inclusion = fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
-        path, t, title = one_target(estimator, target)
+        base.require_matplotlib(f"{cls.__name__}.from_estimator")
+        inclusion = base.fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
+        path, t, title = base.one_target(estimator, target)
         display = cls(np.atleast_2d(inclusion)[t], feature_names=path.feature_names)
         return display.plot(ax=ax, most=most)._titled(title)
 
     def plot(self, ax: Axes | None = None, *, most: int = 30) -> Self:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default, as high as the bars need.
-        most : int, default=30
-            The largest number of bars; given axes have no more than there is room for names.
-
-        Returns
-        -------
-        InclusionDisplay
-            This object.
-        """
+        """Draw the bars."""
         if most < 1:
             raise ValueError(f"most must be at least 1; got {most}.")
         own = ax is None
@@ -129,28 +89,21 @@ class InclusionDisplay(Display):
 
         inches = _APART * float(ax.yaxis.label.get_fontsize()) / 72.0
         if own:
-            height = _AROUND + inches * min(most, len(self.inclusion))
-            ax.figure.set(figheight=height)
+            ax.figure.set(figheight=_AROUND + inches * min(most, len(self.inclusion)))
         else:
             room = ax.get_window_extent().height / ax.figure.dpi
             most = min(most, max(int(room / inches), 1))
         order = np.argsort(-self.inclusion, kind="stable")
         shown, rest = order[:most], order[most:]
-        kept = self.inclusion[shown] > LEAST_INCLUSION
-        self.bars_ = ax.barh(
-            np.arange(len(shown)),
-            self.inclusion[shown],
-            height=0.7,
-            color=np.where(kept, drawing.CYCLE[0][0], drawing.PALE).tolist(),
-        )
+        places, weights = np.arange(len(shown)), self.inclusion[shown]
+        colours = np.where(weights > LEAST_INCLUSION, drawing.CYCLE[0][0], drawing.PALE).tolist()
+        self.bars_ = ax.barh(places, weights, height=0.7, color=colours)
         self.half_ = ax.axvline(LEAST_INCLUSION, color=drawing.GREY, linestyle="--", linewidth=1.0)
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(len(shown) - 0.4, -0.6)
-        ax.set_yticks(np.arange(len(shown)), plain(self.feature_names[j] for j in shown))
+        ax.set(xlim=(0.0, 1.0), ylim=(len(shown) - 0.4, -0.6))
+        # A name is data: its dollars and underscores are no formula.
+        names = plain(self.feature_names[j] for j in shown)
+        ax.set_yticks(places, names, parse_math=False, usetex=False)
         ax.tick_params(axis="y", length=0.0)
-        for label in ax.get_yticklabels():
-            # A name is data: its dollars and underscores are no formula.
-            label.set(parse_math=False, usetex=False)
         notes = ["beyond the dashed line: kept"]
         if len(rest):
             largest = float(self.inclusion[rest[0]])

@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsestep.display.axes import step_corners, without_zeros
-from sparsestep.display.base import (
-    Array,
-    Display,
-    finite,
-    names_or_default,
-    nearest,
-    numbers_from,
-    one_number,
-    one_row_each,
-    one_target,
-    require_matplotlib,
-)
+from sparsestep.display import base
+from sparsestep.display.axes import Array, step_corners, without_zeros
+from sparsestep.display.parameters import documented
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 
-class PathDisplay(Display):
+@documented
+class PathDisplay(base.Display):
     """Coefficients along alpha, with the chosen alpha and the number of variables kept.
 
     The axis of alpha is logarithmic and falls from left to right, as in scikit-learn's examples of
@@ -40,32 +30,6 @@ class PathDisplay(Display):
     In colour, with a name: with `alpha` or `truth`, the variables kept at `alpha` and those that
     are truly nonzero; without, those with the largest coefficients on average along the path. The
     rest is pale, and has a (grey) name only if all variables can be named.
-
-    Parameters
-    ----------
-    alphas : array_like of shape (n_alphas,)
-        Strengths of the penalty, from 0 on, in any order.
-    coefs : array_like of shape (n_features, n_alphas)
-        The coefficients at each alpha: those of a :class:`Path`, or what scikit-learn's
-        ``lasso_path`` and ``enet_path`` return.
-    feature_names : sequence of str, optional
-        Names of the variables, ``x0``, ``x1``, ... by default.
-    alpha : float, optional
-        The chosen alpha, marked by a vertical line.
-    chosen : str, default="chosen alpha"
-        What `alpha` is called: of an average of models it is where most of the weight is.
-    truth : array_like of shape (n_features,), optional
-        True coefficients, if they are known, marked at the right edge and by dotted lines.
-    scale : array_like of shape (n_features,), optional
-        Standard deviations of the variables, from 0 on. Drawn is then the effect of one standard
-        deviation, ``coefs * scale``, by which variables in different units can be compared.
-    by_size : bool, default=False
-        Whether the models are drawn over the number of variables kept instead of over alpha; of
-        several with the same number, the one with the largest alpha.
-    steps : bool, optional
-        Whether the lines are steps, which jump halfway between two alphas, or straight from alpha
-        to alpha. By default they are steps where the coefficients are constant as long as the same
-        variables are kept. That is so for SparseStep, whose path jumps, and not for the lasso.
 
     Attributes
     ----------
@@ -119,13 +83,13 @@ class PathDisplay(Display):
         by_size: bool = False,
         steps: bool | None = None,
     ) -> None:
-        self.alphas = numbers_from("alphas", alphas)
-        self.coefs = one_row_each("coefs", coefs, "alphas", self.alphas)
+        self.alphas = base.numbers_from("alphas", alphas)
+        self.coefs = base.one_row_each("coefs", coefs, "alphas", self.alphas)
         m = len(self.coefs)
-        self.feature_names = names_or_default(feature_names, m)
-        self.alpha = one_number("alpha", alpha)
-        self.truth = None if truth is None else finite("truth", truth, (m,))
-        self.scale = None if scale is None else numbers_from("scale", scale, size=m)
+        self.feature_names = base.names_or_default(feature_names, m)
+        self.alpha = base.one_number("alpha", alpha)
+        self.truth = None if truth is None else base.finite("truth", truth, (m,))
+        self.scale = None if scale is None else base.numbers_from("scale", scale, size=m)
         self.chosen, self.by_size, self.steps = chosen, by_size, steps
 
     @classmethod
@@ -142,20 +106,6 @@ class PathDisplay(Display):
     ) -> Self:
         """Draw a :class:`Path`, over alpha, or over size if it was made of sizes.
 
-        Parameters
-        ----------
-        path : Path
-            What :func:`sparsestep_path` returns, or an estimator's ``path_``.
-        alpha, chosen, truth, scale : optional
-            As in the constructor.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
-
         Examples
         --------
         >>> import numpy as np
@@ -167,7 +117,7 @@ class PathDisplay(Display):
         >>> PathDisplay.from_path(path, scale=X.std(axis=0)).ax_.get_ylabel()
         'effect of one standard deviation'
         """
-        display = cls(
+        return cls(
             alphas=path.alphas,
             coefs=path.coefs,
             feature_names=path.feature_names,
@@ -177,8 +127,7 @@ class PathDisplay(Display):
             scale=scale,
             by_size=path.by_size,
             steps=True,
-        )
-        return display.plot(ax=ax, max_labels=max_labels)
+        ).plot(ax=ax, max_labels=max_labels)
 
     @classmethod
     def from_estimator(
@@ -192,27 +141,6 @@ class PathDisplay(Display):
         max_labels: int = 12,
     ) -> Self:
         """Draw the path of a fitted ``SparseStepCV`` or ``SparseStepIC``, with the alpha it chose.
-
-        Parameters
-        ----------
-        estimator : SparseStepCV or SparseStepIC
-            A fitted estimator.
-        target : int or str, optional
-            Which target, if there are several: its number, from 0, or its name, which becomes the
-            title.
-        truth : array_like of shape (n_features,), optional
-            True coefficients, if they are known.
-        standardized : bool, default=False
-            Whether to draw the effect of one standard deviation of each variable instead of its
-            coefficient: the target's change, in its own units, by which variables in different
-            units can be compared.
-        ax, max_labels : optional
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PathDisplay
-            The display, plotted.
 
         Examples
         --------
@@ -233,43 +161,22 @@ class PathDisplay(Display):
         >>> {display.feature_names[j]: round(float(effects[j]), 1) for j in display.lines_}
         {'s5': 35.7, 'bmi': 24.7, 'bp': 15.4}
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
-        path, t, title = one_target(estimator, target)
-        alpha = float(np.ravel(estimator.alpha_)[t])
-        scale = estimator._fitted.fingerprint.deviation_x if standardized else None
-        display = cls.from_path(
+        base.require_matplotlib(f"{cls.__name__}.from_estimator")
+        path, t, title = base.one_target(estimator, target)
+        return cls.from_path(
             path,
-            alpha=alpha,
+            alpha=float(np.ravel(estimator.alpha_)[t]),
             chosen="alpha of most weight" if hasattr(estimator, "inclusion_") else "chosen alpha",
             truth=truth,
-            scale=scale,
+            scale=estimator._fitted.fingerprint.deviation_x if standardized else None,
             ax=ax,
             max_labels=max_labels,
-        )
-        return display._titled(title)
+        )._titled(title)
 
     def plot(
         self, ax: Axes | None = None, *, max_labels: int = 12, steps: bool | None = None
     ) -> Self:
-        """Draw the path.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. Names stand to the right of the axes. To make
-            room for them, a figure without a layout engine gets one of matplotlib's if all its axes
-            stand in a grid of subplots (``subplots_adjust`` has an effect again after
-            ``figure.set_layout_engine("none")``); otherwise the axes become smaller.
-        max_labels : int, default=12
-            The largest number of variables that are named.
-        steps : bool, optional
-            In place of the display's own.
-
-        Returns
-        -------
-        PathDisplay
-            This object.
-        """
+        """Draw the path."""
         ax = self._begin(ax)
         from sparsestep.display import drawing
 
@@ -281,13 +188,15 @@ class PathDisplay(Display):
         scale = np.ones(len(self.coefs)) if self.scale is None else self.scale
         alphas, coefs = self.alphas[order], self.coefs[:, order] * scale[:, np.newaxis]
         truth = None if self.truth is None else self.truth * scale
-        chosen = None if self.alpha is None else nearest(alphas, self.alpha)
+        chosen = None if self.alpha is None else base.nearest(alphas, self.alpha)
         main, others = _ranked(coefs, truth, chosen, max_labels)
         above = alphas > 0
         if self.by_size:
             x, heights = _size_vertices(kept, coefs)
+            self.top_ = drawing.size_axes(ax, kept, alphas)
         else:
             axis = drawing.log_axis(ax, alphas if self.alpha is None else [*alphas, self.alpha])
+            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
             x, heights = alphas, coefs
             steps = self.steps if steps is None else steps
             if _piecewise_constant(coefs[:, above]) if steps is None else steps:
@@ -296,61 +205,35 @@ class PathDisplay(Display):
                 x[-1] = x[-1] or ax.get_xlim()[1]
             heights = without_zeros(heights)
 
-        pale = np.setdiff1d(np.arange(len(coefs)), main)
-        width = 1.0 if others else 0.5
+        pale, width = np.setdiff1d(np.arange(len(coefs)), main), 1.0 if others else 0.5
         self.muted_ = drawing.pale_lines(ax, x, heights[pale], drawing.PALE, width)
-        dot = "o" if np.count_nonzero(above) <= 1 else None
-        self.lines_ = drawing.lines(
-            ax, x, heights, main, len(main), marker=dot, solid_joinstyle="miter"
-        )
+        style = {"marker": "o" if above.sum() <= 1 else None, "solid_joinstyle": "miter"}
+        self.lines_ = drawing.lines(ax, x, heights, main, len(main), **style)
+        colours = {j: line.get_color() for j, line in self.lines_.items()}
 
-        self.truth_ = [] if truth is None else self._mark_truth(ax, truth)
-        self.alpha_line_ = None
         notes = []
+        self.alpha_line_ = None
         if self.alpha is not None and chosen is not None:
             count = f"{kept[chosen]} of {len(coefs)} kept"
             notes.append(f"grey line: {self.chosen}, {self.alpha:.3g}, {count}")
             at = kept[chosen] if self.by_size else self.alpha
             self.alpha_line_ = ax.axvline(at, color=drawing.GREY, linewidth=1.0, zorder=1.8)
+        self.truth_ = []
+        dash: dict[str, Any] = {"lw": 2.5, "solid_capstyle": "butt", "clip_on": False}
+        dash["transform"] = ax.get_yaxis_transform()
+        for j, colour in colours.items():
+            if truth is not None and truth[j] != 0:
+                ax.axhline(truth[j], color=colour, ls=":", lw=0.9, alpha=0.7, zorder=1.7)
+                self.truth_ += ax.plot([0.985, 1.015], [truth[j]] * 2, color=colour, **dash)
         if self.truth_:
             notes.append("dotted: true coefficients")
 
-        if self.by_size:
-            self.top_ = drawing.size_axes(ax, kept, alphas)
-        else:
-            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
         drawing.xlabel(ax, "variables kept" if self.by_size else "alpha", notes)
         ax.set_ylabel("coefficient" if self.scale is None else "effect of one standard deviation")
-        colours = [line.get_color() for line in self.lines_.values()]
-        colours += [drawing.GREY] * len(others)
-        self.labels_ = drawing.label_edge(
-            ax,
-            [
-                (coefs[j, -1], self.feature_names[j], colour)
-                for j, colour in zip([*main, *others], colours, strict=True)
-            ],
-        )
+        ends, names = coefs[:, -1], self.feature_names
+        named = [(ends[j], names[j], colours.get(j, drawing.GREY)) for j in [*main, *others]]
+        self.labels_ = drawing.label_edge(ax, named)
         return self._finish(ax)
-
-    def _mark_truth(self, ax: Axes, truth: Array) -> list[Line2D]:
-        """Dashes at the right edge, and dotted lines, at the nonzero true coefficients."""
-        marks: list[Line2D] = []
-        for j, line in self.lines_.items():
-            value = truth[j]
-            if value == 0:
-                continue
-            colour = line.get_color()
-            ax.axhline(value, color=colour, linestyle=":", linewidth=0.9, alpha=0.7, zorder=1.7)
-            marks += ax.plot(
-                [0.985, 1.015],
-                [value, value],
-                transform=ax.get_yaxis_transform(),
-                color=colour,
-                linewidth=2.5,
-                solid_capstyle="butt",
-                clip_on=False,
-            )
-        return marks
 
 
 def _ranked(
@@ -361,15 +244,13 @@ def _ranked(
     true = np.zeros_like(size) if truth is None else np.abs(truth)
     kept = np.zeros(len(size), bool) if chosen is None else coefs[:, chosen] != 0
     ranking = np.lexsort([-size, ~kept, -true])
-    ever = size > 0
+    ever, wanted = size > 0, kept | (true > 0)
     if chosen is None and truth is None:
-        main = ranking[ever[ranking]]
-    else:
-        main = ranking[(kept | (true > 0))[ranking]]
-    main = main[:max_labels]
+        wanted = ever
+    main = ranking[wanted[ranking]][:max_labels]
     all_named = np.count_nonzero(ever | (true > 0)) <= max_labels
-    others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else []
-    return [int(j) for j in main], [int(j) for j in others]
+    others = ranking[ever[ranking] & ~np.isin(ranking, main)] if all_named else np.array([], int)
+    return main.tolist(), others.tolist()
 
 
 def _piecewise_constant(coefs: Array) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparsestep.display.axes import Array
 from sparsestep.inference.notes import FewRows
 from sparsestep.model.document import Model, Target
 from sparsestep.report.explorer import explorer_of
@@ -13,7 +13,6 @@ from sparsestep.report.numbers import decimals, fixed, number, sized_by
 from sparsestep.report.pictures import forest_picture
 from sparsestep.words import few_of
 
-Array = NDArray[np.float64]
 Part = dict[str, Any]
 
 LONGEST_IN_A_SENTENCE = 32
@@ -50,17 +49,16 @@ def _shown(value: Any) -> str:
 def _answer(model: Model[Any], t: int) -> Part:
     """The model of one target."""
     target, names = model.targets[t], model.question.features
-    scale, total = _scale(model), _total(model, t)
+    scale, total, notes = _scale(model), _total(model, t), _notes(model, t)
     parts = (target.coef, target.standard_error, target.low, target.high)
     kept, table = np.array(target.kept, dtype=np.intp), np.array(parts, dtype=np.float64)
     order = np.argsort(-np.abs(table[0]) * scale[kept], kind="stable")
     kept, (coef, error, low, high) = kept[order], table[:, order]
     per = scale[kept]
-    notes = _notes(model, t)
-    tail = (1 - target.level) / 2
     intervals = bool(np.isfinite(error).any())
     columns = [("coefficient", "")]
     if intervals:
+        tail = (1 - target.level) / 2
         ends = [(f"{100 * end:g}\N{NO-BREAK SPACE}%", "") for end in (tail, 1 - tail)]
         columns += [("std. error", " error"), *ends]
     columns.append((f"effect of {_unit(model)}", " effect"))
@@ -109,19 +107,15 @@ def _scale(model: Model[Any]) -> Array:
 
     The standard deviation of each column or, without an intercept, the root mean square.
     """
-    deviation = np.array(model.data.deviation, dtype=np.float64)
-    if model.settings.fit_intercept:
-        return deviation
-    return np.hypot(deviation, np.array(model.data.mean, dtype=np.float64))
+    mean = 0.0 if model.settings.fit_intercept else np.array(model.data.mean, dtype=np.float64)
+    return np.hypot(np.array(model.data.deviation, dtype=np.float64), mean)
 
 
 def _total(model: Model[Any], t: int) -> float:
     """Sum of squares of a target about its mean or, without an intercept, about zero."""
     data = model.data
-    square = data.target_deviation[t] ** 2
-    if not model.settings.fit_intercept:
-        square += data.target_mean[t] ** 2
-    return float(data.weight_sum * square)
+    mean = 0.0 if model.settings.fit_intercept else data.target_mean[t]
+    return float(data.weight_sum * (data.target_deviation[t] ** 2 + mean**2))
 
 
 def _notes(model: Model[Any], t: int) -> dict[int, list[str]]:

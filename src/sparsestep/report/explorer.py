@@ -7,20 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsestep.display.axes import Array
 from sparsestep.model.document import Target
+from sparsestep.report import pictures
 from sparsestep.report.numbers import decimals, number
-from sparsestep.report.pictures import (
-    Axis,
-    Picture,
-    ValueAxis,
-    alpha_axis,
-    curve_picture,
-    path_picture,
-    size_axis,
-)
+from sparsestep.report.pictures import Axis, Picture
 from sparsestep.selection.cross_validation import PAIRED_SHARE
-
-Array = NDArray[np.float64]
 
 _CV = "CV error"
 # An R^2 nearer to 0 than this is 0.
@@ -33,49 +25,46 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
     `scale` makes coefficients comparable, `total` is the target's sum of squares.
     """
     models = _Models.of(target, len(names), total)
-    chosen = models.chosen
+    alphas, chosen = models.alphas, models.chosen
     effects = models.coefs * scale[:, np.newaxis]
     order = _order(effects, chosen)
-    axis = size_axis(models.n_nonzero) if models.by_size else alpha_axis(models.alphas)
-    picture = path_picture(axis, effects, models.n_nonzero, names, order, chosen)
-    r2 = 1.0 - models.rss / total if total > 0 else np.full(len(models.alphas), np.nan)
+    by_size = models.by_size
+    axis = pictures.size_axis(models.n_nonzero) if by_size else pictures.alpha_axis(alphas)
+    picture = pictures.path_picture(axis, effects, models.n_nonzero, names, order, chosen)
+    values_axis = picture["scale"]
+    r2 = 1.0 - models.rss / total if total > 0 else np.full(len(alphas), np.nan)
     r2[np.abs(r2) < _ROUNDING] = 0.0
-    name, values, spreads = _judged(target)
-    curve = None
-    if values is not None:
-        curve = curve_picture(axis, values, spreads, _paired_reach(target))
-    stops = _stops(target, models, axis, curve)
+    judge, values, spreads, paired = _judged(target)
+    curve = None if values is None else pictures.curve_picture(axis, values, spreads, paired)
+    stops = _stops(target, models, axis, curve, paired is not None)
     by_kind = {stop["kind"]: stop for stop in stops}
     which, distinct = _distinct(models.coefs[order])
     data = {
         "names": [names[j] for j in order],
         "styles": [picture["styles"].get(j, "other") for j in order],
         "scale": _rounded(scale[order]),
-        "alphas": models.alphas.tolist(),
+        "alphas": alphas.tolist(),
         "x": [round(100 * float(share), 3) for share in axis.fractions],
         "models": distinct,
         "which": which,
         "r2": _rounded(r2),
-        "judge": name,
+        "judge": judge,
         "values": None if values is None else _rounded(values),
         "spreads": None if spreads is None else _rounded(spreads),
         "heights": None if curve is None else curve["heights"],
         "chosen": chosen,
         "called": stops[0]["label"],
-        "low": picture["scale"].low,
-        "high": picture["scale"].high,
+        "low": values_axis.low,
+        "high": values_axis.high,
         "height": picture["height"],
     }
-    rows = [
-        _row(
-            picture["scale"],
-            data["names"][rank],
-            data["styles"][rank],
-            coef,
-            coef * scale[order[rank]],
-        )
-        for rank, coef in zip(*distinct[which[chosen]], strict=True)
-    ]
+    rows = []
+    for rank, coef in zip(*distinct[which[chosen]], strict=True):
+        effect = np.clip(coef * scale[order[rank]], values_axis.low, values_axis.high)
+        low, high = sorted((0.0, float(effect)))
+        bar = {"start": values_axis.share(low), "length": values_axis.width(high - low)}
+        name, style = data["names"][rank], data["styles"][rank]
+        rows.append({"name": name, "style": style, "coef": number(coef), **bar})
     return {
         "picture": picture,
         "n_nonzero": models.n_nonzero,
@@ -87,7 +76,7 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
         "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
         "rows": rows,
         "decimals": max((decimals(row["coef"]) for row in rows), default=0),
-        "zero": picture["scale"].share(0.0),
+        "zero": values_axis.share(0.0),
         "n_ever": len(order),
         "data": data,
     }
@@ -127,9 +116,8 @@ class _Models:
             other = (n_nonzero != n_nonzero[chosen]) | (order == chosen)
             order = order[other][np.unique(n_nonzero[other], return_index=True)[1]]
             chosen = int(np.flatnonzero(order == chosen)[0])
-        return cls(
-            *(alphas[order], coefs[:, order], n_nonzero[order], rss[order], chosen), path.by_size
-        )
+        arrays = alphas[order], coefs[:, order], n_nonzero[order], rss[order]
+        return cls(*arrays, chosen, path.by_size)
 
 
 def _rounded(values: Array) -> list[float | None]:
@@ -161,30 +149,28 @@ def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
     return which, found
 
 
-def _judged(target: Target) -> tuple[str, Array | None, Array | None]:
-    """The measure that compares the models: its name, values and standard errors."""
-    if target.cv is not None:
-        return _CV, np.array(target.cv.mean), np.array(target.cv.se, dtype=np.float64)
+def _judged(target: Target) -> tuple[str, Array | None, Array | None, Array | None]:
+    """The measure of the models: name, values, standard errors, half-widths of the paired band."""
+    if (cv := target.cv) is not None:
+        paired = None  # of a single split, and in old files
+        if cv.paired_se is not None and None not in cv.paired_se:
+            paired = PAIRED_SHARE * np.array(cv.paired_se, dtype=np.float64)
+        return _CV, np.array(cv.mean), np.array(cv.se, dtype=np.float64), paired
     if target.criterion is not None:
-        return target.criterion.name.upper(), np.array(target.criterion.values), None
-    return "", None, None
+        return target.criterion.name.upper(), np.array(target.criterion.values), None, None
+    return "", None, None, None
 
 
-def _paired_reach(target: Target) -> Array | None:
-    """Half-widths of the paired band: a share of the standard errors of the differences."""
-    if target.cv is None or target.cv.paired_se is None or None in target.cv.paired_se:
-        return None  # of a single split, and in old files
-    return PAIRED_SHARE * np.array(target.cv.paired_se, dtype=np.float64)
-
-
-def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -> list[Picture]:
+def _stops(
+    target: Target, models: _Models, axis: Axis, curve: Picture | None, paired: bool
+) -> list[Picture]:
     """Alphas with a name, to which buttons lead: the chosen one, and those of the rules."""
     called = "chosen model" if target.inclusion is None else "model of most weight"
     found = [("chosen", called, models.chosen)]
     if (cv := target.cv) is not None:
         alphas = models.alphas.tolist()
         found.append(("min", "smallest error", alphas.index(cv.alpha_min)))
-        if _paired_reach(target) is not None and cv.alpha_paired is not None:
+        if paired and cv.alpha_paired is not None:
             near = "sparsest near the smallest error"
             found.append(("paired", near, alphas.index(cv.alpha_paired)))
         if None not in cv.se:  # of a single split there is none
@@ -203,15 +189,3 @@ def _stops(target: Target, models: _Models, axis: Axis, curve: Picture | None) -
         }
         for i, (kind, label, index) in enumerate(found)
     ]
-
-
-def _row(axis: ValueAxis, name: str, style: str, coef: float, effect: float) -> Picture:
-    """One row of the table beside the slider, with the ends of its bar."""
-    low, high = sorted(float(np.clip(v, axis.low, axis.high)) for v in (0.0, effect))
-    return {
-        "name": name,
-        "style": style,
-        "coef": number(coef),
-        "start": axis.share(low),
-        "length": axis.width(high - low),
-    }

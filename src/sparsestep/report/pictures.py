@@ -11,18 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.display.axes import (
-    log_ticks,
-    plain,
-    round_ticks,
-    spaced,
-    spread,
-    step_corners,
-    without_zeros,
-)
+from sparsestep.display import axes
+from sparsestep.display.axes import Array
 from sparsestep.report.numbers import short
 
-Array = NDArray[np.float64]
 Picture = dict[str, Any]
 
 # Pictures are this wide in their own units. Lines are stretched to the width of the page; strokes,
@@ -48,9 +40,8 @@ _MANY_TIMES = 5.0
 
 def _trimmed(value: float, decimals: int = 1) -> str:
     """A coordinate in as few characters as it needs."""
-    text = f"{value:.{decimals}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    # Adding 0.0 makes a zero of minus zero.
+    return f"{round(value, decimals) + 0.0:.9g}"
 
 
 # -- axes ------------------------------------------------------------------------------------
@@ -92,9 +83,8 @@ def alpha_axis(alphas: Array) -> Axis:
         return np.asarray((np.log(high) - logs) / (np.log(high) - np.log(end)))
 
     ticks = _few_log_ticks(low, high, _MOST_ALPHAS)[::-1] + ([0.0] if end < low else [])
-    shares = fractions(np.array(ticks))
-    marks = [Mark(f"{_trimmed(100 * x, 2)}%", short(v)) for x, v in zip(shares, ticks, strict=True)]
-    return Axis("alpha", fractions(alphas), marks)
+    places = [f"{_trimmed(100 * x, 2)}%" for x in fractions(np.array(ticks))]
+    return Axis("alpha", fractions(alphas), list(map(Mark, places, map(short, ticks))))
 
 
 def size_axis(sizes: NDArray[np.intp]) -> Axis:
@@ -108,11 +98,9 @@ def size_axis(sizes: NDArray[np.intp]) -> Axis:
 def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
     """Round values on a logarithmic axis: not more than `most`, and apart in narrow windows too."""
     apart = _APART * (np.log(high) - np.log(low))
-
-    def few(ticks: Array) -> bool:
-        return bool(len(ticks) <= most and np.all(np.diff(np.log(ticks)) >= apart))
-
-    return log_ticks(low, high, few)
+    return axes.log_ticks(
+        low, high, lambda t: len(t) <= most and not np.any(np.diff(np.log(t)) < apart)
+    )
 
 
 class ValueAxis:
@@ -147,7 +135,7 @@ class ValueAxis:
         """Round values."""
         if self._logarithmic:
             return _few_log_ticks(10.0**self.low, 10.0**self.high, most)
-        return round_ticks(self.low, self.high, most)
+        return axes.round_ticks(self.low, self.high, most)
 
     def marks(self, most: int) -> list[Mark]:
         """Round values, in pixels from the top."""
@@ -185,26 +173,28 @@ def path_picture(
     scale, cut = _effect_scale(effects, chosen)
     # Where no variable is chosen, those that enter first are of interest.
     main = [j for j in order if effects[j, chosen] != 0] or list(order)
-    named = order if len(order) <= MOST_NAMED else main[:MOST_NAMED]
+    named = list(order) if len(order) <= MOST_NAMED else main[:MOST_NAMED]
     styles = {
         j: f"c{rank % COLOURS}" + (" dashed" if rank // COLOURS % 2 else "")
         for rank, j in enumerate(main[:MOST_NAMED])
     }
     x = WIDTH * axis.fractions
-    corners, heights = step_corners(x, (x[1:] + x[:-1]) / 2, effects)
-    heights = scale.place(without_zeros(heights))
-    ends = [float(scale.place(effects[j, -1])) for j in named]
-    labels = _labels([names[j] for j in named], ends, [styles.get(j, "grey") for j in named])
-    counts = [] if axis.title == "variables kept" else spaced(axis.fractions)
+    corners, heights = axes.step_corners(x, (x[1:] + x[:-1]) / 2, effects)
+    heights = scale.place(axes.without_zeros(heights))
+    ends = np.clip(scale.place(effects[named, -1]), 0.0, PATH_HEIGHT)
+    apart = axes.spread(ends, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
+    labels = [
+        {"name": name, "style": styles.get(j, "grey"), "end": _trimmed(end), "height": _trimmed(y)}
+        for j, name, end, y in zip(
+            named, axes.plain(names[j] for j in named), ends, apart, strict=True
+        )
+    ]
+    counts = [] if axis.title == "variables kept" else axes.spaced(axis.fractions)
     return {
         "height": PATH_HEIGHT,
+        # The last one drawn lies on top.
         "lines": [
-            {
-                "name": names[j],
-                "d": svg_path(corners, heights[j]),
-                "style": styles.get(j, "other"),
-            }
-            # The last one drawn lies on top.
+            {"name": names[j], "d": svg_path(corners, heights[j]), "style": styles.get(j, "other")}
             for j in reversed(order[:MOST_LINES])
         ],
         "labels": labels,
@@ -223,25 +213,13 @@ def path_picture(
 
 def _effect_scale(effects: Array, chosen: int) -> tuple[ValueAxis, str | None]:
     """The axis of the effects, and in words what it cuts, if it does."""
-    reach = _REACH * float(np.abs(effects[:, chosen]).max())
+    reach = _REACH * np.abs(effects[:, chosen]).max()
     shown = effects[np.abs(effects) <= reach] if reach > 0 else effects
     scale = ValueAxis(float(shown.min(initial=0.0)), float(shown.max(initial=0.0)), PATH_HEIGHT)
     low, high = float(effects.min()), float(effects.max())
     if scale.low <= low and high <= scale.high:
         return scale, None
     return scale, f"from {short(float(f'{low:.3g}'))} to {short(float(f'{high:.3g}'))}"
-
-
-def _labels(names: list[str], ends: list[float], styles: list[str]) -> list[Picture]:
-    """Names moved apart, and the heights of the ends of their lines."""
-    if not names:
-        return []
-    at = np.clip(ends, 0.0, PATH_HEIGHT)
-    heights = spread(at, _LINE_OF_TEXT, 6.0, PATH_HEIGHT - 6.0)
-    return [
-        {"name": name, "style": style, "end": _trimmed(end), "height": _trimmed(height)}
-        for name, style, end, height in zip(plain(names), styles, at, heights, strict=True)
-    ]
 
 
 def curve_picture(axis: Axis, values: Array, errors: Array | None, paired: Array | None) -> Picture:
@@ -253,11 +231,10 @@ def curve_picture(axis: Axis, values: Array, errors: Array | None, paired: Array
     bound = np.nan if errors is None else values[best] + errors[best]
     bands = [np.zeros_like(values) if e is None else np.nan_to_num(e) for e in (errors, paired)]
     reach = np.maximum(*bands)
-    low, high = values - reach, values + reach
+    low, high = float((values - reach).min()), float((values + reach).max())
     # On a linear axis, errors that fall by orders of magnitude are flat where the choice is made.
-    logarithmic = bool(low.min() > 0 and high.max() > _MANY_TIMES * values.min())
-    ends = float(low.min()), float(high.max())
-    scale = ValueAxis(*ends, CURVE_HEIGHT, logarithmic=logarithmic)
+    logarithmic = bool(low > 0 and high > _MANY_TIMES * values.min())
+    scale = ValueAxis(low, high, CURVE_HEIGHT, logarithmic=logarithmic)
     x, y = WIDTH * axis.fractions, scale.place(values)
 
     def band(reach: Array) -> str:

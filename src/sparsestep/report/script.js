@@ -8,10 +8,10 @@
   const root = document.documentElement;
   root.classList.add("js");
 
+  // Halves as in Python: those of the binary number, which toLocaleString does not see.
   function fixed(value, decimals) {
-    const text = Math.abs(value).toFixed(decimals);
-    const [whole, rest] = text.split(".");
-    const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? "." + rest : "");
+    const text = Math.abs(value).toFixed(decimals), [whole, ...rest] = text.split(".");
+    const grouped = [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
     return (value < 0 && Number(text) !== 0 ? MINUS : "") + grouped;
   }
 
@@ -22,8 +22,8 @@
     const [mantissa, power] = Math.abs(value).toExponential(digits - 1).split("e");
     const exponent = Number(power);
     if (exponent >= -4 && exponent < 7) return fixed(value, Math.max(digits - 1 - exponent, 0));
-    const raised = String(Math.abs(exponent)).replace(/\d/g, (d) => SUPERSCRIPTS[d]);
-    return (value < 0 ? MINUS : "") + mantissa + " " + TIMES + " 10" + (exponent < 0 ? "\u207b" : "") + raised;
+    const raised = String(exponent).replace("-", "\u207b").replace(/\d/g, (d) => SUPERSCRIPTS[d]);
+    return (value < 0 ? MINUS : "") + mantissa + " " + TIMES + " 10" + raised;
   }
 
   function set(node, attributes) {
@@ -32,22 +32,16 @@
   }
 
   const draw = (name, attributes) => set(document.createElementNS(SVG, name), attributes);
-  const decimals = (text) => text.includes(TIMES) || !text.includes(".") ? 0 : text.split(".")[1].length;
+  // The digits before and after the point.
+  const split = (text) => text.includes(TIMES) ? [text] : text.split(".");
 
   function explore(section) {
-    const key = section.dataset.explorer;
-    const data = JSON.parse(document.getElementById("data-" + key).textContent);
-    const slider = document.getElementById("slider-" + key);
-    const body = section.querySelector(".side tbody");
-    const blank = section.querySelector("template").content.firstElementChild;
-    const rest = section.querySelector("[data-rest]");
-    const next = section.querySelector("[data-next]");
-    const live = section.querySelector("[data-live]");
-    const find = section.querySelector("[data-find]");
-    const dots = section.querySelector(".dots");
+    const part = (selector) => section.querySelector(selector);
+    const data = JSON.parse(part("script").textContent);
+    const slider = part("input[type=range]"), find = part("[data-find]"), body = part(".side tbody");
+    const blank = part("template").content.firstElementChild;
     const cursors = section.querySelectorAll(".cursor");
-    const curve = section.querySelector(".plot-curve");
-    const here = curve && curve.appendChild(draw("circle", { class: "here", r: 4.5 }));
+    const here = part(".plot-curve")?.appendChild(draw("circle", { class: "here", r: 4.5 }));
     const models = data.models.map(([ranks, coefs]) => new Map(ranks.map((rank, i) => [rank, coefs[i]])));
     const chosen = models[data.which[data.chosen]];
     let saying;
@@ -56,45 +50,41 @@
     const clipped = (effect) => Math.min(Math.max(effect, data.low), data.high);
     const variables = (k) => k === 1 ? "1 variable" : k + " variables";
 
-    function value(i) {
-      if (!data.values) return null;
-      const spread = data.spreads && data.spreads[i] !== null ? " \u00b1 " + number(data.spreads[i], 3) : "";
-      return number(data.values[i], 4) + spread;
-    }
+    const spread = (i) => (data.spreads?.[i] ?? null) === null ? "" : " \u00b1 " + number(data.spreads[i], 3);
+    const value = (i) => data.values && number(data.values[i], 4) + spread(i);
 
     function row(rank, coef, places) {
-      const node = blank.cloneNode(true), part = (selector) => node.querySelector(selector);
+      const node = blank.cloneNode(true), cell = (selector) => node.querySelector(selector);
       const style = data.styles[rank], name = data.names[rank], gone = coef === undefined;
       const effect = gone ? 0 : clipped(coef * data.scale[rank]);
       const ends = [share(Math.min(effect, 0)), share(Math.max(effect, 0))];
-      const text = gone ? MISSING : number(coef, 4);
-      const point = text.includes(TIMES) || !text.includes(".") ? text.length : text.indexOf(".");
+      const [whole, digits] = split(gone ? MISSING : number(coef, 4));
       node.classList.toggle("gone", gone);
-      set(part(".swatch line"), { class: style });
-      set(part(".bar rect"), { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%" });
-      set(part(".name"), { class: name.length <= 16 ? "name brief" : "name long" }).textContent = name;
-      set(part(".num"), { class: "num f" + places }).prepend(text.slice(0, point));
-      if (text.includes(TIMES)) part(".frac").remove();
-      else part(".frac").textContent = text.slice(point);
-      part(".what").textContent = gone ? "left" : chosen.has(rank) ? "" : "entered";
+      set(cell(".swatch line"), { class: style });
+      set(cell(".bar rect"), { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%" });
+      set(cell(".name"), { class: name.length <= 16 ? "name brief" : "name long" }).textContent = name;
+      set(cell(".num"), { class: "num f" + places }).prepend(whole);
+      if (whole.includes(TIMES)) cell(".frac").remove();
+      else cell(".frac").textContent = digits ? "." + digits : "";
+      cell(".what").textContent = gone ? "left" : chosen.has(rank) ? "" : "entered";
       return node;
     }
 
     function table(model) {
-      const wanted = find ? find.value.trim().toLowerCase() : "";
+      const wanted = (find?.value || "").trim().toLowerCase();
       const ranks = [...new Set([...chosen.keys(), ...model.keys()])].sort((a, b) => a - b)
         .filter((rank) => data.names[rank].toLowerCase().includes(wanted));
       const shown = ranks.slice(0, MOST_ROWS);
       const places = Math.max(0, ...shown.filter((rank) => model.has(rank))
-        .map((rank) => decimals(number(model.get(rank), 4))));
+        .map((rank) => (split(number(model.get(rank), 4))[1] || "").length));
       body.replaceChildren(...shown.map((rank) => row(rank, model.get(rank), places)));
-      rest.textContent = ranks.length > shown.length
+      part("[data-rest]").textContent = ranks.length > shown.length
         ? "And " + (ranks.length - shown.length) + " more: find them by name."
         : ranks.length === 0 ? (wanted ? "No variable of this model has such a name." : "No variable is kept.") : "";
     }
 
-    const list = (ranks) => ranks.slice(0, 5).map((rank) => data.names[rank]).join(", ") +
-      (ranks.length > 5 ? " and " + (ranks.length - 5) + " more" : "");
+    const listed = (title, ranks) => ranks.length ? title + ranks.slice(0, 5).map((rank) => data.names[rank]).join(", ") +
+      (ranks.length > 5 ? " and " + (ranks.length - 5) + " more" : "") + "." : "";
     const without = (some, others) => [...some.keys()].filter((rank) => !others.has(rank));
 
     // What the next change to the right will be.
@@ -102,11 +92,8 @@
       const j = data.which.findIndex((model, k) => k > i && model !== data.which[i]);
       if (j < 0) return "";
       const model = models[data.which[i]], after = models[data.which[j]];
-      const enter = without(after, model), leave = without(model, after);
-      if (!enter.length && !leave.length) return "";
-      return "The next change is at alpha " + number(data.alphas[j], 4) + "." +
-        (enter.length ? " Entering: " + list(enter) + "." : "") +
-        (leave.length ? " Leaving: " + list(leave) + "." : "");
+      const changes = listed(" Entering: ", without(after, model)) + listed(" Leaving: ", without(model, after));
+      return changes && "The next change is at alpha " + number(data.alphas[j], 4) + "." + changes;
     }
 
     function dot(rank, coef, x) {
@@ -115,13 +102,10 @@
     }
 
     function say(i, model) {
-      const entered = without(model, chosen), left = without(chosen, model);
-      const parts = ["alpha " + number(data.alphas[i], 4) + ": " + variables(model.size)];
-      if (data.values) parts.push(data.judge + " " + value(i));
-      if (entered.length) parts.push("entered: " + list(entered));
-      if (left.length) parts.push("left: " + list(left));
-      if (i === data.chosen) parts.push("the " + data.called);
-      live.textContent = parts.join(". ") + ".";
+      part("[data-live]").textContent = "alpha " + number(data.alphas[i], 4) + ": " + variables(model.size) + "." +
+        (data.values ? " " + data.judge + " " + value(i) + "." : "") +
+        listed(" entered: ", without(model, chosen)) + listed(" left: ", without(chosen, model)) +
+        (i === data.chosen ? " the " + data.called + "." : "");
     }
 
     function show(spoken) {
@@ -132,9 +116,9 @@
       for (const cursor of cursors) set(cursor, { x1: x, x2: x });
       if (here) set(here, { cx: x, cy: data.heights[i] });
       const within = [...model].filter(([rank, coef]) => clipped(coef * data.scale[rank]) === coef * data.scale[rank]);
-      dots.replaceChildren(...within.slice(0, MOST_ROWS).reverse().map(([rank, coef]) => dot(rank, coef, x)));
+      part(".dots").replaceChildren(...within.slice(0, MOST_ROWS).reverse().map(([rank, coef]) => dot(rank, coef, x)));
       table(model);
-      next.textContent = coming(i);
+      part("[data-next]").textContent = coming(i);
       clearTimeout(saying);
       // Spoken when the slider rests: each step would be interrupted by the next.
       if (spoken) saying = setTimeout(() => say(i, model), 400);
@@ -160,40 +144,35 @@
       button.addEventListener("click", () => go(Number(button.dataset.go)));
     }
     slider.addEventListener("input", () => show(true));
-    if (find) find.addEventListener("input", () => show(false));
-    go(data.chosen);
-    clearTimeout(saying);
+    find?.addEventListener("input", () => show(false));
+    slider.value = data.chosen;
+    show(false);
   }
 
-  function fold(button) {
-    const table = document.getElementById(button.dataset.unfold);
-    const label = button.textContent;
-    table.classList.add("folded");
-    button.addEventListener("click", () => {
-      const folded = table.classList.toggle("folded");
+  // A long table is folded; looking for a name in it unfolds it.
+  function shorten(button) {
+    const table = document.getElementById(button.dataset.unfold), label = button.textContent;
+    const input = document.querySelector("[data-filter=" + table.id + "]");
+    function fold(folded) {
+      table.classList.toggle("folded", folded);
       button.setAttribute("aria-expanded", String(!folded));
       button.textContent = folded ? label : "Show fewer";
-    });
-  }
-
-  function filter(input) {
-    const table = document.getElementById(input.dataset.filter);
-    const button = document.querySelector("[data-unfold=" + table.id + "]");
+    }
+    button.addEventListener("click", () => fold(!table.classList.contains("folded")));
     input.addEventListener("input", () => {
       const wanted = input.value.trim().toLowerCase();
-      if (wanted && table.classList.contains("folded")) button.click();
-      for (const line of table.tBodies[0].rows) {
-        line.hidden = !line.cells[0].textContent.toLowerCase().includes(wanted);
-      }
+      if (wanted) fold(false);
+      for (const line of table.tBodies[0].rows) line.hidden = !line.cells[0].textContent.toLowerCase().includes(wanted);
     });
+    fold(true);
   }
 
   function themes(button) {
     const wish = matchMedia("(prefers-color-scheme: dark)");
-    const dark = () => (root.dataset.theme || (wish.matches ? "dark" : "light")) === "dark";
+    const dark = () => (root.style.colorScheme || (wish.matches ? "dark" : "light")) === "dark";
     const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
     button.addEventListener("click", () => {
-      root.dataset.theme = dark() ? "light" : "dark";
+      root.style.colorScheme = dark() ? "light" : "dark";
       label();
     });
     wish.addEventListener("change", label);
@@ -201,7 +180,6 @@
   }
 
   document.querySelectorAll("[data-explorer]").forEach(explore);
-  document.querySelectorAll("[data-unfold]").forEach(fold);
-  document.querySelectorAll("[data-filter]").forEach(filter);
+  document.querySelectorAll("[data-unfold]").forEach(shorten);
   themes(document.getElementById("theme"));
 })();

@@ -19,7 +19,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from sparsestep.display import PenaltyDisplay
@@ -108,17 +107,8 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     for colour, variable in _OF_THE_PAGE.items():
         text = text.replace(colour.lower(), variable)
     # The page gives the width; the height follows from the view box.
-    for size in ("width", "height"):
-        text = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r' (?:width|height)="[^"]*"', "", text, count=2)
     return text.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
-
-
-def _axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Axes at a place in inches."""
-    total = figure.get_figwidth(), figure.get_figheight()
-    return figure.add_axes(
-        (left / total[0], bottom / total[1], width / total[0], height / total[1])
-    )
 
 
 # -- the paper's pictures of penalties ---------------------------------------------------------
@@ -194,12 +184,13 @@ def rank_plot(rankings: Sequence[Ranking]) -> Figure:
     """Average ranks on one measure, or on several, one line each."""
     height = (_LINE + _TITLE) * len(rankings) + _KEY
     figure = blank(_WIDTH, height)
+    left = _MARGIN / _WIDTH
     for place, ranking in enumerate(rankings, start=1):
-        bottom = height - (_LINE + _TITLE) * place
-        _line(_axes(figure, _MARGIN, bottom, _WIDTH - 2 * _MARGIN, _LINE), ranking)
+        bottom = 1 - (_LINE + _TITLE) * place / height
+        _line(figure.add_axes((left, bottom, 1 - 2 * left, _LINE / height)), ranking)
     control = rankings[0].control
     key = f"Average rank, 1 is best.  ● differs from {control} (Holm, 5 %)   ○ does not   ◆ "
-    figure.text(_MARGIN / _WIDTH, 0.1 / height, key + control, fontsize=7.5, color=GREY)
+    figure.text(left, 0.1 / height, key + control, fontsize=7.5, color=GREY)
     return figure
 
 
@@ -207,8 +198,7 @@ def _line(ax: Axes, ranking: Ranking) -> None:
     """One measure: a line from rank 1 to the last, points, and their labels above."""
     last = len(ranking.average)
     ax.set_axis_off()
-    ax.set_xlim(1, last)
-    ax.set_ylim(-0.42, 1.0)
+    ax.set(xlim=(1, last), ylim=(-0.42, 1.0))
     ruled: dict[str, Any] = {"color": INK, "linewidth": 1.0, "clip_on": False, "zorder": 1}
     ax.plot([1, last], [0, 0], **ruled)
     for tick in range(1, last + 1):
@@ -220,30 +210,18 @@ def _line(ax: Axes, ranking: Ranking) -> None:
         colour = ALL_METHODS[method].colour
         control = method == ranking.control
         filled = control or ranking.control_is(method) != "not separated"
-        ax.plot(
-            [average],
-            [0],
-            marker="D" if control else "o",
-            markersize=8 if control else 7,
-            markeredgecolor=colour,
-            markeredgewidth=1.6,
-            markerfacecolor=colour if filled else "white",
-            clip_on=False,
-            zorder=3,
-        )
+        marker, size = ("D", 8) if control else ("o", 7)
+        face: dict[str, Any] = {"mec": colour, "mew": 1.6, "mfc": colour if filled else "white"}
+        ax.plot(average, 0, marker, markersize=size, clip_on=False, zorder=3, **face)
         text = ax.text(average, 0.52, f"{method}\n{average:.2f}", ha="center", va="bottom")
         text.set(fontsize=8.5, linespacing=1.1, fontweight="bold" if control else "normal")
         labels.append(text)
-    _move_apart(ax, labels, ranking.average.to_numpy())
-
-
-def _move_apart(ax: Axes, labels: list[Text], points: NDArray[np.float64]) -> None:
-    """Put each label as near its point as the others allow, with a leader between them."""
-    unit = ax.bbox.width / (points.size - 1)
+    # Each label stands as near its point as the others allow, with a leader between them.
+    points, unit = ranking.average.to_numpy(), ax.bbox.width / (last - 1)
     widths = np.array([label.get_window_extent().width for label in labels]) / unit + 0.08
-    first, *_, last = np.argsort(points, kind="stable")
-    room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (points.size - 1)
-    low, high = 1 - room + widths[first] / 2, points.size + room - widths[last] / 2
+    room = _MARGIN / (_WIDTH - 2 * _MARGIN) * (last - 1)
+    low = 1 - room + widths[np.argsort(points, kind="stable")[0]] / 2
+    high = last + room - widths[np.argsort(points, kind="stable")[-1]] / 2
     leader: dict[str, Any] = {"color": GREY, "linewidth": 0.7, "clip_on": False, "zorder": 0.5}
     for label, x, place in zip(labels, points, spread(points, widths, low, high), strict=True):
         label.set_x(place)
@@ -268,10 +246,7 @@ def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
     """The best methods of each setting: a cell in their colours, or "=" if all methods tie."""
     ms, sparsities, snrs, correlations = (analysis.levels_of(name) for name in SETTING)
     winners = winners_of(ranking, analysis.settings)
-    looks = {
-        name: (f"{name} ({method.letter})", method.colour, method.letter)
-        for name, method in METHODS.items()
-    }
+    looks = {name: (f"{name} ({m.letter})", m.colour, m.letter) for name, m in METHODS.items()}
     tie = ("all six tie", PALE, "=")
     size = 2.15 * len(snrs) + 0.8, (0.26 * len(ms) + 0.1) * len(correlations) + 0.95
     figure, panels = _maps(size, [len(ms)] * len(correlations), len(snrs), len(sparsities))
@@ -289,22 +264,12 @@ def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
         ax.set_title(f"SNR {snr:g}", fontsize=9)
     for ax, correlation in zip(panels[:, 0], correlations, strict=True):
         ax.set_ylabel(correlation, fontsize=8.5)
-    middle, zeros = (
-        panels[-1, len(snrs) // 2],
-        "sparsity: percent of the coefficients that are zero",
-    )
-    middle.set_xlabel(zeros, fontsize=8.5)
-    figure.legend(
-        handles=[Patch(color=colour, label=name) for name, colour, _ in [*looks.values(), tie]],
-        loc="outside lower center",
-        ncols=len(looks) + 1,
-        fontsize=7.5,
-        labelcolor=GREY,
-        frameon=False,
-        handlelength=1.2,
-        handleheight=1.2,
-        columnspacing=1.2,
-    )
+    zeros = "sparsity: percent of the coefficients that are zero"
+    panels[-1, len(snrs) // 2].set_xlabel(zeros, fontsize=8.5)
+    handles = [Patch(color=colour, label=name) for name, colour, _ in [*looks.values(), tie]]
+    look: dict[str, Any] = {"fontsize": 7.5, "labelcolor": GREY, "frameon": False}
+    look |= {"handlelength": 1.2, "handleheight": 1.2, "columnspacing": 1.2}
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), **look)
     return figure
 
 
@@ -346,10 +311,9 @@ def _cell(
     ax: Axes, left: float, top: float, width: float, colour: Any, text: str, size: float
 ) -> None:
     """A cell, or a stripe of one, with a text in it."""
-    corner, height = (left, top + _GAP), 1 - 2 * _GAP
-    ax.add_patch(Rectangle(corner, width, height, color=colour, lw=0))
+    ax.add_patch(Rectangle((left, top + _GAP), width, 1 - 2 * _GAP, color=colour, lw=0))
     ink = "black" if np.dot(to_rgb(colour), (0.3, 0.6, 0.1)) > 0.45 else "white"
     if colour == PALE:
         ink = INK  # which the page turns with it
-    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
-    ax.text(left + width / 2, top + 0.53, text, **centred)
+    x, y = left + width / 2, top + 0.53
+    ax.text(x, y, text, ha="center", va="center", fontsize=size, color=ink)

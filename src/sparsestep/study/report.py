@@ -14,15 +14,7 @@ from markupsafe import Markup
 
 import sparsestep
 from sparsestep.report import environment
-from sparsestep.study.claims import (
-    PENALIZED,
-    answer_of,
-    claims_of,
-    describe,
-    deviations_of,
-    format_p,
-    gathered,
-)
+from sparsestep.study import claims
 from sparsestep.study.figures import figures_of, inline_svg, png, rank_plot_name, style, svg
 from sparsestep.study.results import parquet, read_results, read_run, write_file
 from sparsestep.study.statistics import Analysis, analyse, friedman, holm
@@ -71,12 +63,7 @@ def _stage(work: Callable[[Analysis, Path], Path]) -> Callable[[Path], Path]:
     return lambda folder: work(analyse(read_results(folder), read_run(folder)), folder)
 
 
-STAGES = {
-    "rank": _stage(_rank),
-    "test": _stage(_test),
-    "draw": _stage(_draw),
-    "report": _stage(_report),
-}
+STAGES = {work.__name__[1:]: _stage(work) for work in (_rank, _test, _draw, _report)}
 
 
 # -- the summary -------------------------------------------------------------------------------
@@ -88,8 +75,8 @@ def summary_of(analysis: Analysis) -> dict[str, Any]:
     summary = {
         "datasets": analysis.datasets,
         "replicates": analysis.replicates,
-        "claims": claims_of(analysis),
-        "open_question": answer_of(analysis),
+        "claims": claims.claims_of(analysis),
+        "open_question": claims.answer_of(analysis),
         "measures": {column: _measure(analysis, column) for column in analysis.rankings},
         "methods": analysis.by_method(),
         "in_place_of_sparsestep": {
@@ -97,7 +84,7 @@ def summary_of(analysis: Analysis) -> dict[str, Any]:
             for variant, rankings in variants
         },
         "cost_in_ols": analysis.cost_in_ols(),
-        "deviations": deviations_of(analysis),
+        "deviations": claims.deviations_of(analysis),
     }
     return {"run": analysis.run, **_in_json(summary)}
 
@@ -125,7 +112,7 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
                 "best": r.best[variant],
                 "worst": r.worst[variant],
                 "place": r.order.index(variant) + 1,
-                "is": describe(r.holm),
+                "is": claims.describe(r.holm),
                 **_tests(r.ranks, variant),
             }
             for variant, r in ((v, rankings[column]) for v, rankings in analysis.variants.items())
@@ -191,7 +178,7 @@ def ranks_in_short(summary: dict[str, Any]) -> str:
 
 def markdown_of(summary: dict[str, Any]) -> str:
     """The claims, the open question, and a table for each measure."""
-    reasons = gathered(summary["claims"])
+    reasons = claims.gathered(summary["claims"])
     return _template("summary.md.j2").render(summary=summary, reasons=reasons)
 
 
@@ -213,11 +200,11 @@ def render_study(analysis: Analysis) -> str:
             version=sparsestep.__version__,
             style=Markup("\n".join(sheets)),
             summary=summary,
-            reasons=gathered(summary["claims"]),
+            reasons=claims.gathered(summary["claims"]),
             small=not analysis.full_size,
             n_settings=analysis.datasets // analysis.replicates,
             variants={variant: rank_plot_name(variant) for variant in analysis.variants},
-            penalized=PENALIZED,
+            penalized=claims.PENALIZED,
             picture=picture,
         )
 
@@ -226,8 +213,8 @@ def _template(name: str) -> Template:
     """A template of the study, or of the report on a model."""
     templates = environment(Path(__file__).parent)
     templates.filters |= {
-        "p": format_p,
-        "bare_p": lambda p: format_p(p).removeprefix("=\u00a0"),
+        "p": claims.format_p,
+        "bare_p": lambda p: claims.format_p(p).removeprefix("=\u00a0"),
         "f": lambda f: "∞" if f is None else f"{f:.1f}",
         # Only the first letter is changed: ``MSE of b`` stays.
         "capital": lambda text: text[0].upper() + text[1:],
