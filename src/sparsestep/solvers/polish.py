@@ -45,7 +45,7 @@ _MANY = 256
 _EPS = np.finfo(np.float64).eps
 
 
-class Gram(Protocol):
+class ColumnProducts(Protocol):
     """The matrix S as the search sees it: never more of it than a few rows."""
 
     @property
@@ -108,7 +108,7 @@ def polish_path(
     improves; of another number if the columns do not allow it. No variable is added to `most` or
     more that have a price.
     """
-    gram: Gram = S if isinstance(S, RowGram) else MatrixGram(S)
+    gram: ColumnProducts = S if isinstance(S, RowGram) else MatrixGram(S)
     polished = np.zeros(prices.shape)
     search: _Search | None = None
     for row, (price, coef) in enumerate(zip(prices, coefs, strict=True)):
@@ -157,7 +157,7 @@ class _Move:
 class _Search:
     """The search on given terms: what it finds at one common price it knows at every other."""
 
-    def __init__(self, S: Gram, q: Array, terms: _Terms, most: int | None = None) -> None:
+    def __init__(self, S: ColumnProducts, q: Array, terms: _Terms, most: int | None = None) -> None:
         self.S, self.q, self.terms = S, q, terms
         self.most = len(q) if most is None else most + int(np.count_nonzero(terms.must))
         self.may = terms.may & (S.diag > 0)
@@ -329,7 +329,9 @@ class _Forward:
     With ``L L' = S_AA`` the rows of ``W = L^-1 S_A.`` give ``c = diag(S) - sum_i W_ij^2``.
     """
 
-    def __init__(self, S: Gram, q: Array, terms: _Terms, may: Mask, worth_while: float) -> None:
+    def __init__(
+        self, S: ColumnProducts, q: Array, terms: _Terms, may: Mask, worth_while: float
+    ) -> None:
         self.S, self.terms, self.may, self.worth_while = S, terms, may.copy(), worth_while
         self.c, self.r, self.W = S.diag.copy(), q.copy(), np.empty((S.rank, len(q)))
         self.order: list[int] = []
@@ -382,7 +384,7 @@ class _Forward:
 class _Support:
     """Least squares on the columns A, `inside`, with V, b, r and c as above."""
 
-    S: Gram
+    S: ColumnProducts
     q: Array
     inside: Index
     V: Array
@@ -391,7 +393,7 @@ class _Support:
     c: Array
 
     @classmethod
-    def of(cls, S: Gram, q: Array, inside: Index) -> "_Support | None":
+    def of(cls, S: ColumnProducts, q: Array, inside: Index) -> "_Support | None":
         """None if the columns are not independent."""
         factor = _factor(S, inside)
         if factor is None:
@@ -453,7 +455,7 @@ def _at_best(gain: Array, loss: float, left: Array) -> Array:
     return np.where(gain * sin**2 < loss * cos**2, both, gain) + 1e-9 * (gain + loss)
 
 
-def _factor(S: Gram, inside: Index) -> Array | None:
+def _factor(S: ColumnProducts, inside: Index) -> Array | None:
     """Cholesky's factor of the Gram matrix of some columns, if it has one."""
     block = S.block(inside, inside)
     factor, failed = lapack.dpotrf(block, lower=True) if len(block) else (block, 0)
