@@ -136,8 +136,21 @@ KINDS = {
     "of perfect fit": lambda: fitted(SparseStep(1e-6, fit_intercept=False), rows(n=4, m=4, k=4)),
     "with long names": with_long_names,
 }
+ONE_SPLIT = [(range(90), range(90, 120))]
 OTHER_KINDS = {
-    "by one split": lambda: fitted(SparseStepCV(cv=[(range(90), range(90, 120))])),
+    "by one split": lambda: fitted(SparseStepCV(cv=ONE_SPLIT)),
+    "by average over one split": lambda: fitted(SparseStepCV(10, cv=ONE_SPLIT, rule="average")),
+    "by average of noise": lambda: fitted(
+        SparseStepCV(10, cv=5, rule="average"), rows(60, 3, 1, seed=1, noise=1e9)
+    ),
+    "of dependent variables": lambda: fitted(
+        SparseStep(0.0), (np.eye(3)[np.arange(50) % 3], np.sin(np.arange(50)))
+    ),
+    "of two categories": lambda: fitted(
+        SparseStep(0.1),
+        rows(m=2, k=2, names=["size", "lift=yes"]),
+        one_hot={"lift": (["no", "yes"], ["lift=yes"])},
+    ),
     "of many variables": lambda: fitted(SparseStepIC("bic"), rows(2000, 500, 60)),
     "of wide rows": of_wide_rows,
 }
