@@ -172,7 +172,7 @@ def test_long_names_are_cut_where_they_are_alike():
     assert plain(["a\nb", "a b"]) == ["a b", "a b"]
 
 
-def test_labels_take_room_from_axes_outside_a_grid_and_in_subfigures(fitted):
+def test_labels_take_room_outside_a_grid_and_in_subfigures_until_the_layout_is_given_up(fitted):
     figure = plt.figure()
     display = PathDisplay.from_estimator(fitted, ax=figure.add_axes((0.1, 0.1, 0.89, 0.85)))
     assert_inside([drawn(display).ax_.get_tightbbox()], figure.bbox, slack=1)
@@ -184,13 +184,9 @@ def test_labels_take_room_from_axes_outside_a_grid_and_in_subfigures(fitted):
     figure.canvas.draw()
     left, right = (ax.get_tightbbox() for ax in axes)
     assert left.x0 >= 0 and left.x1 <= right.x0 and right.x1 <= 900
-
-
-def test_subplots_can_be_adjusted_once_the_layout_is_given_up(fitted):
-    figure, ax = plt.subplots()
-    display = PathDisplay.from_estimator(fitted, ax=ax)
-    figure.set_layout_engine("none")
-    figure.subplots_adjust(right=0.6)
+    display = PathDisplay.from_estimator(fitted, ax=plt.subplots()[1])
+    display.figure_.set_layout_engine("none")
+    display.figure_.subplots_adjust(right=0.6)
     assert_allclose(drawn(display).ax_.get_position().x1, 0.6)
 
 
@@ -242,19 +238,15 @@ def test_room_is_made_again_for_what_comes_later(fitted):
     assert_disjoint(ax.get_tightbbox() for ax in axes)
 
 
-def test_a_twin_stays_with_its_axes(fitted):
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5))
-    display = PathDisplay.from_estimator(fitted, ax=axes[0])
-    before = axes[0].bbox.width
-    twin = display.ax_.twinx()
+def test_a_twin_stays_with_its_axes_and_an_inset_where_it_was_placed(fitted):
+    figure, (ax, _) = plt.subplots(1, 2, figsize=(9, 3.5))
+    PathDisplay.from_estimator(fitted, ax=ax)
+    before, twin = ax.bbox.width, ax.twinx()
     for _ in range(2):
         figure.canvas.draw()
-        assert_array_equal(twin.bbox.extents, axes[0].bbox.extents)
-        assert axes[0].bbox.width < before
-
-
-def test_room_of_axes_that_somebody_else_places_is_left_alone(fitted):
-    inset = plt.subplots()[1].inset_axes((0.2, 0.2, 0.6, 0.6))
+        assert_array_equal(twin.bbox.extents, ax.bbox.extents)
+        assert ax.bbox.width < before
+    inset = ax.inset_axes((0.2, 0.2, 0.6, 0.6))
     locator = inset.get_axes_locator()
     CVDisplay.from_estimator(fitted, ax=inset)
     assert inset.get_axes_locator() is locator
@@ -366,7 +358,7 @@ def test_path_of_sparsestep_jumps(fitted):
         assert_array_equal(line.get_xydata(), back.lines_[j].get_xydata())
 
 
-def test_path_of_the_lasso_does_not(lasso):
+def test_only_a_path_that_jumps_is_drawn_in_steps(lasso, data):
     for j, line in PathDisplay(**lasso).plot().lines_.items():
         x, height = line.get_data()
         assert_array_equal(x, lasso["alphas"])
@@ -374,6 +366,12 @@ def test_path_of_the_lasso_does_not(lasso):
         assert_array_equal(height[coef != 0], coef[coef != 0])
     display = PathDisplay(**lasso).plot(steps=True)
     assert len(display.lines_[0].get_xdata()) == 2 * len(lasso["alphas"])
+    # A path of ours is steps though its digits are few.
+    path = sparsestep_path(*data, alphas=[500.0, 1.0, 0.9])
+    noisy = replace(path, coefs=path.coefs * (1 + 1e-4 * np.arange(3)))
+    assert len(PathDisplay.from_path(noisy).lines_[0].get_xdata()) == 6
+    arrays = PathDisplay(alphas=noisy.alphas, coefs=noisy.coefs)
+    assert len(arrays.plot().lines_[0].get_xdata()) == 3
 
 
 def test_truth_is_marked_at_its_height_in_the_colour_of_its_line(fitted, lasso):
@@ -512,14 +510,6 @@ def test_a_path_of_sizes_is_drawn_over_size(data):
 def test_sizes_of_no_model_and_of_several(coefs, x, height):
     display = PathDisplay(alphas=[100.0, 10.0, 1.0], coefs=coefs, by_size=True).plot()
     assert_array_equal(display.lines_[0].get_data(), [x, height])
-
-
-def test_a_sparsestep_path_is_steps_though_its_digits_are_few(data):
-    path = sparsestep_path(*data, alphas=[500.0, 1.0, 0.9])
-    noisy = replace(path, coefs=path.coefs * (1 + 1e-4 * np.arange(3)))
-    assert len(PathDisplay.from_path(noisy).lines_[0].get_xdata()) == 6
-    arrays = PathDisplay(alphas=noisy.alphas, coefs=noisy.coefs)
-    assert len(arrays.plot().lines_[0].get_xdata()) == 3
 
 
 # --- the choice of alpha --------------------------------------------------------------------------
@@ -671,19 +661,12 @@ def test_several_targets_are_drawn_one_at_a_time(data, kind):
     one = SparseStepCV(10, cv=3, rule="average")
     assert draw(one.fit(X, both["wage"])).ax_.get_title() == ""
     assert is_of(draw(one.fit(X, y[:, None])), one, 0)
-
-
-def test_the_second_of_two_targets_has_its_own_curve(data):
-    X, y = data
-    Y = np.column_stack([y, X[:, 0]])
-    model, criterion = SparseStepCV(10, cv=3).fit(X, Y), SparseStepIC(alphas=10).fit(X, Y)
-    second = CVDisplay.from_estimator(model, target=1)
-    curves = [model.cv_mean_[1], model.cv_se_[1], model.cv_paired_se_[1]]
-    assert_array_equal([second.error, second.se, second.paired_se], curves)
-    assert second.alpha_paired == model.alpha_paired_[1]
-    drawn = CVDisplay.from_estimator(criterion, target=1)
-    assert_array_equal(drawn.error, criterion.criterion_path_[1])
-    assert_array_equal(PathDisplay.from_path(model.path_[1]).alphas, model.alphas_[1])
+    if kind is CVDisplay:
+        curves = [model.cv_mean_[1], model.cv_se_[1], model.cv_paired_se_[1]]
+        assert_array_equal([display.error, display.se, display.paired_se], curves)
+        assert display.alpha_paired == model.alpha_paired_[1]
+        criterion = SparseStepIC(alphas=10).fit(X, both)
+        assert_array_equal(draw(criterion, target=1).error, criterion.criterion_path_[1])
 
 
 # --- the weights of an average --------------------------------------------------------------------
@@ -718,14 +701,11 @@ def test_names_beside_bars_do_not_overlap(size, layout):
     assert labels[0].get_text() == "x199"
     assert_disjoint(extents(labels))
     assert f"not shown: {200 - len(labels)} more" in display.ax_.get_xlabel()
-
-
-def test_few_weights_are_all_shown():
-    display = InclusionDisplay([0.5, 0.51]).plot(most=2)
-    assert "not shown" not in display.ax_.get_xlabel()
+    few = InclusionDisplay([0.5, 0.51]).plot(most=2)
+    assert "not shown" not in few.ax_.get_xlabel()
     # Half of the weight is not more than half.
-    assert display.bars_[0].get_facecolor() != display.bars_[1].get_facecolor()
-    assert "not shown: 1 more" in display.plot(most=1).ax_.get_xlabel()
+    assert few.bars_[0].get_facecolor() != few.bars_[1].get_facecolor()
+    assert "not shown: 1 more" in few.plot(most=1).ax_.get_xlabel()
 
 
 # --- the method at work ---------------------------------------------------------------------------
@@ -808,16 +788,11 @@ def test_annealing_by_an_estimator_uses_its_settings(data):
     assert_allclose(display.coefs[:, -1], estimator.coef_, rtol=1e-8)
     assert display.ax_.get_ylabel() == "coefficient"
     assert display.ax_.get_xlabel().startswith("gamma\n")
+    polars = pl.DataFrame(X, schema=list("abcdef"))
+    for frame in (polars, polars.to_arrow(), polars.to_pandas()):
+        assert AnnealingDisplay.from_data(frame, y, alpha=1.0).feature_names == list("abcdef")
     estimator.set_params(penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0]).fit(X, y)
     assert_array_equal(AnnealingDisplay.from_estimator(estimator, X, y).coefs, display.coefs)
-
-
-def test_annealing_takes_names_from_frames(data):
-    X, y = data
-    columns = list("abcdef")
-    polars = pl.DataFrame(X, schema=columns)
-    for frame in (pd.DataFrame(X, columns=columns), polars, polars.to_arrow()):
-        assert AnnealingDisplay.from_data(frame, y, alpha=40.0).feature_names == columns
 
 
 def test_annealing_of_nothing_kept_and_nothing_dropped(data):
@@ -961,12 +936,12 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch, draw, a
         draw(*arguments)
 
 
-def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data):
+def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data, tmp_path):
     figure, axes = plt.subplots(2, 2, layout="constrained")
     current, numbers = plt.gca(), plt.get_fignums()
     settings = dict(matplotlib.rcParams)
     displays = [
-        PathDisplay.from_estimator(fitted, ax=axes[0, 0]),
+        PathDisplay.from_estimator(fitted, ax=axes[0, 0], truth=TRUTH),
         CVDisplay.from_estimator(fitted, ax=axes[0, 1]),
         AnnealingDisplay.from_data(*data, alpha=40.0, ax=axes[1, 0]),
         PenaltyDisplay("majorizer").plot(ax=axes[1, 1]),
@@ -975,10 +950,6 @@ def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data):
     assert all(display.figure_ is figure for display in displays)
     assert plt.get_fignums() == numbers and plt.gca() is current
     assert dict(matplotlib.rcParams) == settings
-
-
-def test_figures_save_as_vectors_too(fitted, tmp_path):
-    display = PathDisplay.from_estimator(fitted, truth=TRUTH)
     for name in ("path.svg", "path.pdf"):
-        display.figure_.savefig(tmp_path / name, bbox_inches="tight")
+        figure.savefig(tmp_path / name, bbox_inches="tight")
     assert "<svg" in (tmp_path / "path.svg").read_text(encoding="utf-8")
