@@ -19,7 +19,7 @@ HOSTILE = [
 ]
 
 
-def changed(document, *keys, to=..., seal=True):
+def changed(document, *keys, to=...):
     """A copy with one field replaced, or removed by `...`, and a checksum that fits."""
     document = json.loads(json.dumps(document))
     place = functools.reduce(operator.getitem, keys[:-1], document)
@@ -27,8 +27,7 @@ def changed(document, *keys, to=..., seal=True):
         del place[keys[-1]]
     else:
         place[keys[-1]] = to
-    if seal:
-        document["checksum"] = checksum(document)
+    document["checksum"] = checksum(document)
     return document
 
 

@@ -51,6 +51,8 @@ MODELS = {
     "constant target": lambda: SparseStep().fit(X, np.ones(len(Y))),
     "cv": lambda: SparseStepCV(rule="1se", cv=5).fit(X, Y),
     "one split": lambda: SparseStepCV(cv=ShuffleSplit(1, random_state=0)).fit(X, Y),
+    "list of splits": lambda: SparseStepCV(5, cv=[*KFold(4).split(X)]).fit(X, Y),
+    "tuple of splits": lambda: SparseStepCV(5, cv=(*KFold(4).split(X),)).fit(X, Y),
     "given alphas": lambda: SparseStepCV(alphas=np.array([3e5, 1e5])).fit(X, Y),
     "two targets": lambda: SparseStepCV(cv=3, alphas=20).fit(X, TWO),
     "bic": lambda: SparseStepIC().fit(X, Y, sample_weight=np.arange(len(Y)) % 3),
@@ -91,7 +93,7 @@ def test_the_model_comes_back_exactly(models, name, tmp_path):
     for attribute, value in vars(model).items():
         if attribute not in parameters:
             assert same(value, getattr(back, attribute)), attribute
-        elif not isinstance(value, ShuffleSplit):
+        elif "split" not in name or attribute != "cv":
             assert np.array_equal(getattr(back, attribute), value), attribute
     assert set(vars(model)) == set(vars(back))
     given_x = X if hasattr(model, "feature_names_in_") else X.to_numpy()
@@ -103,7 +105,7 @@ def test_the_model_comes_back_exactly(models, name, tmp_path):
         assert back.score(given_x, Y) == model.score(given_x, Y)
     document = document_of(model)
     assert json.loads(json.dumps(document)) == document
-    if not isinstance(parameters.get("cv"), ShuffleSplit):
+    if "split" not in name:
         assert document_of(back) == document
     if name in ("size", "cv", "given alphas"):
         assert_array_equal(clone(back).fit(X, Y).coef_, model.coef_)
@@ -270,6 +272,10 @@ def test_no_damaged_byte_goes_unnoticed(file, data):
         assert document == read_document(file)
 
 
+def note(kind, **facts):
+    return [{"kind": kind, "facts": facts}]
+
+
 T = ("targets", 0)
 TEXTS = {
     "foreign": (lambda text: json.dumps({"format": "another", "schema": 1}), "not a model file"),
@@ -284,6 +290,7 @@ TEXTS = {
     "a pickle": (lambda text: pickle.dumps(LinearRegression()), "not a model file"),
     "other bytes": (lambda text: b'{"format": "\xff"}', "damaged"),
     "twice": (lambda text: text.replace("{\n", '{\n"schema": 1,\n', 1), "a field twice"),
+    "altered": (lambda text: text.replace('"n_iter": ', '"n_iter": 1'), "checksum"),
 }
 # A field, what replaces it (...: it is removed), and what the message names if not this field.
 FIELDS = [
@@ -331,16 +338,12 @@ FIELDS = [
     ((*T, "cv", "se", 0), -1.0, r"cv\.se\[0\]"),
     ((*T, "cv", "of_choice"), -1.0, None),
     ((*T, "cv", "alpha_min"), 4.0, None),
-    (("notes",), [{"kind": "x", "facts": {}}], r"kind is 'x'.*notes\[0\]"),
-    (("notes",), [{"kind": "constant", "facts": {}}], r"columns.*notes\[0\]"),
-    (("notes",), [{"kind": "constant", "facts": {"columns": [1], "x": 1}}], "unknown.*`x`"),
-    (("notes",), [{"kind": "constant", "facts": {"columns": [10]}}], r"notes\[0\].*not there"),
-    (("notes",), [{"kind": "nothing kept", "facts": {"target": 1}}], r"notes\[0\].*not there"),
-    (
-        ("notes",),
-        [{"kind": "few rows", "facts": {"target": 0, "columns": [1], "rows": []}}],
-        r"different lengths.*notes\[0\]",
-    ),
+    (("notes",), note("x"), r"kind is 'x'.*notes\[0\]"),
+    (("notes",), note("constant"), r"columns.*notes\[0\]"),
+    (("notes",), note("constant", columns=[1], x=1), "unknown.*`x`"),
+    (("notes",), note("constant", columns=[10]), r"notes\[0\].*not there"),
+    (("notes",), note("nothing kept", target=1), r"notes\[0\].*not there"),
+    (("notes",), note("few rows", target=0, columns=[1], rows=[]), r"lengths.*notes\[0\]"),
 ]
 
 
@@ -364,11 +367,6 @@ def test_a_model_is_refused_by_the_name_of_the_field(file, tmp_path, keys, to, m
     assert_refused(tmp_path / "wrong.json", text, message or keys[-1])
 
 
-def test_a_checksum_that_does_not_fit_is_refused(file, tmp_path):
-    text = json.dumps(changed(read_document(file), *T, "intercept", to=1.5, seal=False))
-    assert_refused(tmp_path / "wrong.json", text, "checksum")
-
-
 def test_of_a_pipeline_or_a_search_the_model_in_it_is_asked_for(tmp_path):
     pipe = make_pipeline(StandardScaler(), SparseStep()).fit(X, Y)
     search = GridSearchCV(SparseStep(), {"alpha": [1.0]}, cv=2).fit(X, Y)
@@ -385,16 +383,13 @@ def test_of_a_pipeline_or_a_search_the_model_in_it_is_asked_for(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_number_near_the_largest_of_all_is_no_reason_not_to_summarize(file):
-    document = changed(read_document(file), *T, "standard_error", 0, to=1e308)
-    assert "inf" in str(estimator_of(document).summary())
-
-
 @pytest.mark.parametrize("deviation", [0.0, 5e-324])
-def test_a_deviation_that_was_altered_is_no_reason_not_to_predict(file, deviation):
+def test_altered_numbers_are_no_reason_not_to_predict_or_summarize(file, deviation):
     document = changed(read_document(file), "data", "deviation", 2, to=deviation)
     with pytest.warns(FarRowsWarning, match="'bmi'"):
         estimator_of(document).predict(X)
+    document = changed(document, *T, "standard_error", 0, to=1e308)
+    assert "inf" in str(estimator_of(document).summary())
 
 
 def test_names_of_targets_are_kept(tmp_path):
@@ -419,12 +414,3 @@ def test_what_cannot_be_saved_leaves_no_file(models, tmp_path):
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "none.json")
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("form", [list, tuple])
-def test_splits_given_one_by_one(tmp_path, form):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3))
-    model = SparseStepCV(5, cv=form(KFold(4).split(X))).fit(X, X[:, 0] + rng.normal(size=40))
-    save_model(model, tmp_path / "model.json")
-    assert_array_equal(load_model(tmp_path / "model.json").mse_path_, model.mse_path_)
