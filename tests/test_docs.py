@@ -98,7 +98,7 @@ def dask_cluster():
     """Address of a Dask scheduler with one worker, in this process."""
     distributed = pytest.importorskip("distributed", reason="needs the extra sparsestep[dask]")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         try:
             yield cluster.scheduler_address
