@@ -526,11 +526,12 @@ def test_what_left_is_listed_where_it_comes_back(alphas, note, alpha):
     assert (item[0], item[-1]) == ("x2", alpha)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_r2_of_no_variables_is_zero(seed):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(40, 3)), 1e3 + rng.normal(size=40)
-    assert "10⁻¹⁶" not in render_report(SparseStepCV(6, cv=4, rule="1se").fit(X, y))
+def test_r2_of_no_variables_is_zero():
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        X, y = rng.normal(size=(40, 3)), 1e3 + rng.normal(size=40)
+        text = render_report(SparseStepCV(6, cv=4, rule="1se").fit(X, y))
+        assert "10⁻¹⁶" not in text, seed
 
 
 # --- for everyone ---------------------------------------------------------------------------------
