@@ -12,7 +12,7 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
-        self.elements, self.open = [], []
+        self.html, self.elements, self.open = html, [], []
         self.feed(html)
         self.close()
         assert self.open == []
@@ -39,16 +39,32 @@ class Page(HTMLParser):
             element["text"].append(data)
 
     def all(self, tag, **attributes):
+        """The elements of a tag; `class_` is the attribute class."""
+        wanted = {name.rstrip("_"): value for name, value in attributes.items()}
         return [
             e
             for e in self.elements
-            if e["tag"] == tag
-            and all(value in e.get(name, "").split() for name, value in attributes.items())
+            if e["tag"] == tag and all(v in e.get(name, "").split() for name, v in wanted.items())
         ]
 
     def one(self, tag, **attributes):
         (found,) = self.all(tag, **attributes)
         return found
+
+    def folded(self, tag):
+        """The texts of the elements of a tag that are folded away at first."""
+        return [e["text"] for e in self.all(tag) if "details" in e["inside"]]
+
+    def rows(self, name="table-0"):
+        """The texts of the cells of a table's body, row by row."""
+        body = self.html.split(f'id="{name}"')[1].split("<tbody>")[1].split("</tbody>")[0]
+        rows = []
+        for e in Page(f"<table>{body}</table>").elements:
+            if e["tag"] == "tr":
+                rows.append([])
+            if e["tag"] in ("th", "td"):
+                rows[-1].append(e["text"].strip())
+        return rows
 
     @property
     def text(self):

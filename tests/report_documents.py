@@ -1,11 +1,14 @@
 """Documents to report on: small ones whose answer is known, and awkward ones."""
 
 import functools
+import json
+import operator
 
 import numpy as np
 import pandas as pd
 
 from sparsestep import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.model.document import checksum
 from sparsestep.model.file import document_of
 
 HOSTILE = [
@@ -16,14 +19,16 @@ HOSTILE = [
 ]
 
 
-# The documents on which every property of the page is tested.
-KINDS = []
-
-
-def kind(make):
-    """A document of `KINDS`, made once."""
-    KINDS.append(functools.cache(make))
-    return KINDS[-1]
+def changed(document, *keys, to=...):
+    """A copy with one field replaced, or removed by `...`, and a checksum that fits."""
+    document = json.loads(json.dumps(document))
+    place = functools.reduce(operator.getitem, keys[:-1], document)
+    if to is ...:
+        del place[keys[-1]]
+    else:
+        place[keys[-1]] = to
+    document["checksum"] = checksum(document)
+    return document
 
 
 def rows(n=120, m=8, k=3, seed=0, names=None, noise=1.0):
@@ -34,151 +39,44 @@ def rows(n=120, m=8, k=3, seed=0, names=None, noise=1.0):
     return pd.DataFrame(X, columns=names or [f"x{j:03d}" for j in range(m)]), y
 
 
-@kind
-def by_cv(n=120, m=8, k=3, rule="1se"):
-    return document_of(SparseStepCV(cv=5, rule=rule).fit(*rows(n, m, k)), target="output")
+def fitted(model, data=None, *, target="output", alphas=None, **about):
+    """The document of a model of some rows, with a path over `alphas` if they are given."""
+    X, y = rows() if data is None else data
+    if alphas is not None:
+        about["model_path"] = sparsestep_path(X, y, alphas=alphas)
+    return document_of(model.fit(X, y), target=target, **about)
 
 
-@kind
-def by_paired():
-    """On these rows the three rules take three models."""
-    X, y = rows(n=80, m=12, k=6, seed=12, noise=3.0)
-    return document_of(SparseStepCV(cv=5, rule="paired").fit(X, y), target="output")
+def two_targets(X, y):
+    """The rows with a second target, which one column is without any noise."""
+    return X, np.column_stack([y, -X["x004"]])
 
 
-@kind
-def by_average():
-    X, y = rows(n=80, m=12, k=6, seed=12, noise=3.0)
-    return document_of(SparseStepCV(cv=5, rule="average").fit(X, y), target="output")
-
-
-@kind
-def by_shrunk_average():
-    X, y = rows(n=60, m=12, k=6, noise=4.0)
-    model = SparseStepCV(cv=5, rule="average", shrink="cv").fit(X, y)
-    return document_of(model, target="output")
-
-
-@kind
-def of_two_shrunk():
-    """The first target is noisy and shrunk, the second is not."""
-    X, y = rows(n=60, m=12, k=6, noise=4.0)
-    model = SparseStepCV(cv=5, shrink="cv").fit(X, np.column_stack([y, -X["x004"]]))
-    return document_of(model, target=["first", "second"])
-
-
-@functools.cache
-def by_one_split():
-    """The last rows are held out."""
-    model = SparseStepCV(cv=[(range(90), range(90, 120))]).fit(*rows())
-    return document_of(model, target="output")
-
-
-@kind
-def by_criterion():
-    return document_of(SparseStepIC("bic").fit(*rows()), target="output")
-
-
-@functools.cache
-def of_many_variables():
-    return document_of(SparseStepIC("bic").fit(*rows(2000, 500, 60)), target="output")
-
-
-@kind
-def of_fixed_alpha():
-    return document_of(SparseStep(alpha=50.0).fit(*rows()), target="output")
-
-
-@kind
-def of_fixed_size():
-    X, y = rows()
-    path = sparsestep_path(X, y, alphas="sizes")
-    return document_of(SparseStep(n_nonzero=2).fit(X, y), target="output", model_path=path)
-
-
-@kind
-def of_given_alpha_between():
-    """The alpha is none of the path's."""
-    X, y = rows()
-    path = sparsestep_path(X, y, alphas=[1000.0, 10.0, 0.0])
-    return document_of(SparseStep(alpha=60.0).fit(X, y), target="output", model_path=path)
-
-
-@kind
-def with_nothing_kept():
-    X, _ = rows()
-    y = np.random.default_rng(9).standard_normal(len(X))
-    return document_of(SparseStepCV(cv=5, rule="1se").fit(X, y), target="noise")
-
-
-@kind
-def of_one_variable():
-    return document_of(SparseStepCV(cv=5).fit(*rows(m=1, k=1)))
-
-
-@kind
-def with_hostile_names():
-    X, y = rows(m=4, k=4, names=HOSTILE)
-    return document_of(
-        SparseStepCV(cv=5).fit(X, y),
-        target="<script>alert('target')</script>",
-        source="<script>alert('source')</script>.csv",
-        weight="<b>weight</b>",
-    )
-
-
-@kind
 def with_warnings():
     """Collinear columns, dropped rows, and the best alpha at the end of those given."""
     X, y = rows(m=6)
-    X["twin"] = X["x000"] + 1e-3 * np.random.default_rng(1).standard_normal(len(X))
-    X["other twin"] = X["x001"] + 1e-3 * np.random.default_rng(2).standard_normal(len(X))
-    model = SparseStepCV(alphas=[300.0, 200.0], cv=5).fit(X, y)
-    return document_of(model, target="output", rows_dropped=7, seed=3)
+    for name, seed in (("twin", 1), ("other twin", 2)):
+        noise = np.random.default_rng(seed).standard_normal(len(X))
+        X[name] = X[f"x{seed - 1:03d}"] + 1e-3 * noise
+    model = SparseStepCV(alphas=[300.0, 200.0], cv=5)
+    return fitted(model, (X, y), rows_dropped=7, seed=3)
 
 
-@kind
-def of_two_targets():
-    X, y = rows()
-    targets = np.column_stack([y, -X["x004"]])
-    return document_of(SparseStepCV(cv=5).fit(X, targets), target=["first", "second"])
-
-
-@kind
 def with_categories():
     """Of the floors, ground has no indicator and that of the cellar is not kept."""
-    names = ["size", "floor=middle", "floor=top", "floor=cellar"]
-    X, y = rows(m=4, k=3, names=names)
-    categories = ["ground", "cellar", "middle", "top"]
-    groups = {"floor": (categories, ["floor=cellar", "floor=middle", "floor=top"])}
-    return document_of(SparseStepIC("ebic").fit(X, y), target="price", one_hot=groups)
+    floors = ["ground", "cellar", "middle", "top"]
+    names = ["floor=middle", "floor=top", "floor=cellar"]
+    data = rows(m=4, k=3, names=["size", *names])
+    one_hot = {"floor": (floors, sorted(names))}
+    return fitted(SparseStepIC("ebic"), data, target="price", one_hot=one_hot)
 
 
-@kind
-def without_intercept():
-    X, y = rows()
-    model = SparseStepCV(cv=5, fit_intercept=False).fit(X + 1.0, y)
-    return document_of(model, target="output")
-
-
-@kind
-def of_perfect_fit():
-    """As many variables as rows: no degree of freedom, no interval."""
-    X, y = rows(n=4, m=4, k=4)
-    model = SparseStep(alpha=1e-6, fit_intercept=False).fit(X, y)
-    return document_of(model, target="output")
-
-
-@kind
 def with_long_names():
-    names = [
-        f"average number of rooms per dwelling, {'wordwithoutspaces' * 4}{j}" for j in range(8)
-    ]
-    X, y = rows(names=names)
-    return document_of(SparseStepCV(cv=5).fit(X, y), target="value of a house " * 6)
+    long = f"average number of rooms per dwelling, {'wordwithoutspaces' * 4}"
+    data = rows(names=[f"{long}{j}" for j in range(8)])
+    return fitted(SparseStepCV(cv=5), data, target="value of a house " * 6)
 
 
-@functools.cache
 def of_wide_rows():
     """Categories with long names, one of them of a single row, and coefficients of all sizes."""
     X, y = rows(names=[f"size {j}" for j in range(8)])
@@ -189,5 +87,75 @@ def of_wide_rows():
         X.loc[[3] if i == 0 else range(10 * i, 10 * i + 10), name] = 1.0
         y = y + (100.0 + 50.0 * i) * X[name]
     X["size 1"] *= 1e4
-    model = SparseStepIC("bic").fit(X, 1000.0 * y)
-    return document_of(model, target="price", one_hot={"kind": (categories, names)})
+    one_hot = {"kind": (categories, names)}
+    return fitted(SparseStepIC("bic"), (X, 1000.0 * y), target="price", one_hot=one_hot)
+
+
+# On these rows the three rules of cross-validation take three models.
+THREE_MODELS = {"n": 80, "m": 12, "k": 6, "seed": 12, "noise": 3.0}
+NOISY = {"n": 60, "m": 12, "k": 6, "noise": 4.0}
+# The documents on which every property of the page is tested.
+KINDS = {
+    "by 1se": lambda: fitted(SparseStepCV(cv=5, rule="1se")),
+    "by paired": lambda: fitted(SparseStepCV(cv=5, rule="paired"), rows(**THREE_MODELS)),
+    "by average": lambda: fitted(SparseStepCV(cv=5, rule="average"), rows(**THREE_MODELS)),
+    "by shrunk average": lambda: fitted(
+        SparseStepCV(cv=5, rule="average", shrink="cv"), rows(**NOISY)
+    ),
+    # The first target is noisy and shrunk, the second is not.
+    "of two shrunk": lambda: fitted(
+        SparseStepCV(cv=5, shrink="cv"), two_targets(*rows(**NOISY)), target=["first", "second"]
+    ),
+    "by criterion": lambda: fitted(SparseStepIC("bic")),
+    "of fixed alpha": lambda: fitted(SparseStep(alpha=50.0)),
+    "of fixed size": lambda: fitted(SparseStep(n_nonzero=2), alphas="sizes"),
+    "of alpha beside a path": lambda: fitted(SparseStep(60.0), alphas=[1000.0, 10.0, 0.0]),
+    "with nothing kept": lambda: fitted(
+        SparseStepCV(cv=5, rule="1se"),
+        (rows()[0], np.random.default_rng(9).standard_normal(120)),
+        target="noise",
+    ),
+    "of one variable": lambda: fitted(SparseStepCV(cv=5), rows(m=1, k=1), target=None),
+    "with hostile names": lambda: fitted(
+        SparseStepCV(cv=5),
+        rows(m=4, k=4, names=HOSTILE),
+        target="<script>alert('target')</script>",
+        source="<script>alert('source')</script>.csv",
+        weight="<b>weight</b>",
+    ),
+    "with warnings": with_warnings,
+    "of two targets": lambda: fitted(
+        SparseStepCV(cv=5), two_targets(*rows()), target=["first", "second"]
+    ),
+    "with categories": with_categories,
+    "without intercept": lambda: fitted(
+        SparseStepCV(cv=5, fit_intercept=False), (rows()[0] + 1.0, rows()[1])
+    ),
+    # As many variables as rows: no degree of freedom, no interval.
+    "of perfect fit": lambda: fitted(SparseStep(1e-6, fit_intercept=False), rows(n=4, m=4, k=4)),
+    "with long names": with_long_names,
+}
+ONE_SPLIT = [(range(90), range(90, 120))]
+OTHER_KINDS = {
+    "by one split": lambda: fitted(SparseStepCV(cv=ONE_SPLIT)),
+    "by average over one split": lambda: fitted(SparseStepCV(10, cv=ONE_SPLIT, rule="average")),
+    "by average of noise": lambda: fitted(
+        SparseStepCV(10, cv=5, rule="average"), rows(60, 3, 1, seed=1, noise=1e9)
+    ),
+    "of dependent variables": lambda: fitted(
+        SparseStep(0.0), (np.eye(3)[np.arange(50) % 3], np.sin(np.arange(50)))
+    ),
+    "of two categories": lambda: fitted(
+        SparseStep(0.1),
+        rows(m=2, k=2, names=["size", "lift=yes"]),
+        one_hot={"lift": (["no", "yes"], ["lift=yes"])},
+    ),
+    "of many variables": lambda: fitted(SparseStepIC("bic"), rows(2000, 500, 60)),
+    "of wide rows": of_wide_rows,
+}
+
+
+@functools.cache
+def document(kind):
+    """The document of a kind, made once."""
+    return (KINDS | OTHER_KINDS)[kind]()

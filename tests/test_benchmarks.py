@@ -21,36 +21,35 @@ from rivals.run import RESULTS, save  # noqa: E402
 from rivals.table import BEGIN, END, PAGE, put_into, section  # noqa: E402
 
 
-def compared(base, branch):
-    return Comparison("a case", base, branch)
-
-
-def test_slower_is_beyond_15_percent():
-    assert compared([1.0] * 3, [1.16] * 3).slower
-    assert not compared([1.0] * 3, [1.14] * 3).slower
-    assert not compared([1.0] * 3, [0.5] * 3).slower
-
-
-def test_a_machine_that_gets_slow_is_no_regression():
-    # The medians are 1 and 3, yet in each round the two took the same time.
-    assert compared([1.0, 1.0, 3.0], [1.0, 3.0, 3.0]).ratio == 1.0
-
-
-def test_one_outlier_is_no_regression():
-    assert not compared([1.0] * 5, [1.0, 1.0, 9.0, 1.0, 1.0]).slower
+@pytest.mark.parametrize(
+    ("base", "branch", "slower"),
+    [
+        ([1.0] * 3, [1.16] * 3, True),
+        ([1.0] * 3, [1.14] * 3, False),
+        ([1.0] * 3, [0.5] * 3, False),
+        # One outlier is no regression.
+        ([1.0] * 5, [1.0, 1.0, 9.0, 1.0, 1.0], False),
+        # The medians are 1 and 3, yet in each round the two took the same time.
+        ([1.0, 1.0, 3.0], [1.0, 3.0, 3.0], False),
+        # What one side cannot do.
+        ([None, None], [1.0, 1.0], False),
+    ],
+)
+def test_slower_is_beyond_15_percent(base, branch, slower):
+    assert Comparison("a case", base, branch).slower == slower
 
 
 def test_a_suspicion_must_be_confirmed():
-    slow, even = compared([1.0] * 5, [1.3] * 5), compared([1.0] * 10, [1.0] * 10)
-    assert confirmed(slow, compared([1.0] * 10, [1.3] * 10))
+    slow, again = (Comparison("a case", [1.0] * n, [1.3] * n) for n in (5, 10))
+    even = Comparison("a case", [1.0] * 10, [1.0] * 10)
+    assert confirmed(slow, again)
     assert not confirmed(slow, even)
     assert not confirmed(even, slow)
 
 
-def test_what_one_side_cannot_do():
-    new, broken = compared([None, None], [1.0, 1.0]), compared([1.0, 1.0], [None, None])
-    assert new.ratio is None and not new.slower and not new.broken
-    assert broken.broken
+def test_what_one_side_cannot_do_is_new_or_broken():
+    new, broken = (Comparison("a case", *times) for times in ([[None], [1.0]], [[1.0], [None]]))
+    assert new.ratio is None and not new.broken and broken.broken
     assert new.line(False).endswith("not comparable")
     assert broken.line(False).endswith("BROKEN")
 
@@ -84,26 +83,22 @@ def results():
     }
 
 
-def test_tables_give_medians_and_the_best_in_bold(results):
-    lines = section(results).splitlines()
-    rows = {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
-    ours = "| sparsestep | **200 ms** | **0.950** | **0.500** | 2 % | 9 | 8 |"
-    assert rows["sparsestep"] == ours
-    assert rows["scikit-learn, lasso"].startswith("| scikit-learn, lasso | 1.23 s † | 0.900 | ")
-    # One fit is no rival in time, but what it recovers counts.
-    floor = "| *scikit-learn, least squares* | 1 ms | 0.900 | **0.500** | **1 %** | 9 | 8 |"
-    assert rows["*scikit-learn, least squares*"] == floor
-
-
-def test_tables_say_why_a_library_has_no_result(results):
+def test_tables_give_medians_the_best_in_bold_and_why_there_is_no_result(results):
     text = section(results)
-    assert "Measured on 5 November 2026 by `make bench-rivals` (commit abc1234)" in text
-    assert "| celer, lasso | missing | | | | | |" in text
-    assert "celer missing" in text
-    assert "| abess, best subset | > 120 s | | | | | |" in text
-    assert "| skglm, MC+ | failed | | | | | |" in text
-    assert "skglm, MC+ failed: `ValueError: no`" in text
-    assert "| R glmnet, lasso | not run | | | | | |" in text
+    for line in (
+        "| sparsestep | **200 ms** | **0.950** | **0.500** | 2 % | 9 | 8 |",
+        "| scikit-learn, lasso | 1.23 s † | 0.900 | ",
+        # One fit is no rival in time, but what it recovers counts.
+        "| *scikit-learn, least squares* | 1 ms | 0.900 | **0.500** | **1 %** | 9 | 8 |",
+        "Measured on 5 November 2026 by `make bench-rivals` (commit abc1234)",
+        "| celer, lasso | missing | | | | | |",
+        "celer missing",
+        "| abess, best subset | > 120 s | | | | | |",
+        "| skglm, MC+ | failed | | | | | |",
+        "skglm, MC+ failed: `ValueError: no`",
+        "| R glmnet, lasso | not run | | | | | |",
+    ):
+        assert line in text
 
 
 def test_results_are_read_as_they_were_written(results, tmp_path):
@@ -121,13 +116,8 @@ def test_the_page_shows_the_results_that_are_kept():
         assert page.split(BEGIN)[1].split(END)[0].strip() == ""
 
 
-@pytest.fixture(scope="module")
-def comparison():
-    """Of some methods on two splits of a small table."""
-    return real_tables.run.compare(["diabetes"], ["min", "bic", "lasso", "ols"], splits=2)
-
-
-def test_real_tables_measure_every_method_on_the_same_splits(comparison):
+def test_real_tables_measure_every_method_on_the_same_splits_and_compare_with_the_default():
+    comparison = real_tables.run.compare(["diabetes"], ["min", "bic", "lasso", "ols"], splits=2)
     assert comparison["tables"] == {"diabetes": {"rows": 442, "columns": 64}}
     runs = {run["method"]: run for run in comparison["runs"]}
     assert list(runs) == ["min", "bic", "lasso", "ols"]
@@ -142,12 +132,8 @@ def test_real_tables_measure_every_method_on_the_same_splits(comparison):
         assert runs["ols"]["errors"][split] == pytest.approx(np.mean(residual**2) / of_mean, 1e-4)
         assert runs["min"]["errors"][split] < runs["ols"]["errors"][split]
         assert 0 < runs["min"]["kept"][split] < 64
-
-
-def test_real_tables_page_compares_with_the_default(comparison):
     measures = real_tables.page.Comparison(comparison)
     found = dict(zip(measures.methods, measures.average(), strict=True))
-    runs = {run["method"]: run for run in comparison["runs"]}
     ratios = np.divide(runs["ols"]["errors"], runs["min"]["errors"])
     assert found["min"] == 1
     assert found["ols"] == pytest.approx(np.sqrt(np.prod(ratios)))
