@@ -726,6 +726,7 @@ def solve(
     if G.n_null > 0:
         G.null = &null[0, 0]
     G.n_rows = <int>X.shape[0]
+    assert G.n_rows <= m
     if G.n_rows > 0:
         G.X = &X[0, 0]
     if not mild:
