@@ -1,8 +1,8 @@
-"""The rules "paired" and "average", and shrinkage: each compared with rows and other programs."""
+"""The rules of choosing, and shrinkage: each compared with rows and other programs."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
 from rows import table
-from sparsestep import Moments, SparseStepCV, load_model, save_model
+from sparsestep import Moments, SparseStepCV, SparseStepIC, load_model, save_model
 from sparsestep.selection.cross_validation import CVErrors
 
 SPLITS = {
@@ -24,16 +24,17 @@ def row_weights(n):
     return 0.5 + np.arange(n) % 3
 
 
-# -- paired ------------------------------------------------------------------------------------
+# -- one alpha ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("splits", SPLITS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(splits, weighted):
+@pytest.mark.parametrize("rule", ["1se", "paired"])
+def test_a_rule_takes_the_sparsest_that_is_near_the_best(splits, weighted, rule):
     X, y = table(60, 8, noise=6.0)
     weight = row_weights(60) if weighted else np.ones(60)
     cv = SPLITS[splits]
-    model = SparseStepCV(40, cv=cv, rule="paired").fit(X, y, sample_weight=weight)
+    model = SparseStepCV(40, cv=cv, rule=rule).fit(X, y, sample_weight=weight)
     # By hand, from the errors on the folds, which are compared with the rows elsewhere.
     folds = np.array([weight[test].sum() for _, test in cv.split(X)])
     share = folds / folds.sum()
@@ -44,14 +45,16 @@ def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(split
     disjoint = min(len(folds), weight.sum() / folds.mean())
     error = np.sqrt(variance / disjoint)
     assert_allclose(model.cv_paired_se_, error, rtol=1e-6, atol=1e-12 * error.max())
-    near = np.flatnonzero(mean <= 0.5 * error * (1 + 1e-9))
-    sizes = model.path_.n_nonzero
+    reach = 0.5 * error * (1 + 1e-9) if rule == "paired" else model.cv_se_[best]
+    near, sizes = np.flatnonzero(mean <= reach), model.path_.n_nonzero
     at = int(np.flatnonzero(model.alphas_ == model.alpha_)[0])
-    assert model.alpha_ == model.alpha_paired_ and at in near
-    assert sizes[at] == sizes[near].min()
+    assert at in near and sizes[at] == sizes[near].min()
     alike = near[sizes[near] == sizes[at]]
     assert model.cv_mean_[at] == pytest.approx(model.cv_mean_[alike].min(), rel=1e-9)
     assert_array_equal(model.coef_, model.path_.coefs[:, at])
+    by_min = SparseStepCV(40, cv=cv).fit(X, y, sample_weight=weight)
+    assert by_min.alpha_ == by_min.alpha_min_ == model.alpha_min_
+    assert getattr(by_min, f"alpha_{rule}_") == getattr(model, f"alpha_{rule}_") == model.alpha_
 
 
 @given(
@@ -59,20 +62,50 @@ def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(split
         lambda a: arrays(np.float64, (a, 4), elements=st.floats(0, 10, width=16))
     ),
     shift=arrays(np.float64, 4, elements=st.floats(0, 1000, width=16)),
+    rule=st.sampled_from(["1se", "paired"]),
     data=st.data(),
 )
-def test_paired_does_not_see_what_all_alphas_share(mse, shift, data):
-    sizes = st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))
-    kept = np.array(data.draw(sizes))
+def test_rules_on_any_errors(mse, shift, rule, data):
+    kept = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))))
     # Differences of a thousandth are no rounding beside the shift.
     mse = np.round(mse, 2)
-    errors, shifted = (CVErrors(m, np.ones(4), 4.0) for m in (mse, mse + np.round(shift)))
-    if np.diff(np.sort(errors.mean)).min(initial=1.0) < 1e-4:
-        return
-    chosen = errors.chosen("paired", kept)
-    near = errors.mean <= errors.mean[errors.best()] + 0.5 * errors.paired_se
-    assert kept[chosen] == kept[near].min()
-    assert_allclose(errors.paired_se, shifted.paired_se, atol=1e-9)
+    folds = np.array([1.0, 2.0, 2.0, 5.0])
+    errors, shifted = (CVErrors(m, folds, 10.0) for m in (mse, mse + np.round(shift)))
+    best, chosen = errors.best(), errors.chosen(rule, kept)
+    assert_allclose(errors.mean[best], errors.mean.min(), rtol=1e-9, atol=1e-13)
+    if rule == "paired":
+        assume(np.diff(np.sort(errors.mean)).min(initial=1.0) >= 1e-4)
+        # What all alphas share is not seen.
+        assert_allclose(errors.paired_se, shifted.paired_se, atol=1e-9)
+    near = errors.mean <= errors.mean[best] + (
+        errors.se[best] if rule == "1se" else 0.5 * errors.paired_se
+    )
+    assert near[chosen] and kept[chosen] == kept[near].min()
+    alike = near & (kept == kept[chosen])
+    assert_allclose(errors.mean[chosen], errors.mean[alike].min(), rtol=1e-9, atol=1e-13)
+
+
+def test_of_equal_errors_the_largest_alpha_is_taken():
+    mse = np.outer([5.0, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
+    errors = CVErrors(mse, np.ones(2), 2.0)
+    assert errors.best() == errors.chosen("1se", np.array([0, 2, 2, 2, 3])) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseStepCV(30, cv=4),
+        SparseStepCV(np.geomspace(1e3, 1e-3, 40), cv=4, rule="average"),
+        SparseStepCV(shrink="cv"),
+        *(SparseStepIC(criterion) for criterion in ("aic", "bic", "ebic", "gic")),
+    ],
+    ids=str,
+)
+def test_of_perfect_fits_the_sparsest_is_chosen_and_not_shrunk(model):
+    X, _ = table(40, 5)
+    model.fit(X, 1.0 + 2.0 * X[:, 1])
+    assert_allclose(model.coef_, [0, 2, 0, 0, 0], atol=1e-12)
+    assert getattr(model, "shrinkage_", 0.0) == 0.0
 
 
 def test_the_noise_that_all_alphas_share_misleads_the_classic_rule():
@@ -129,13 +162,6 @@ def test_the_error_of_an_average_is_that_of_averaging_without_each_fold():
         intercept = y[train].mean() - X[train].mean(axis=0) @ coef
         errors.append(np.mean((y[test] - intercept - X[test] @ coef) ** 2))
     assert f"{np.mean(errors):.5g}" in str(model.summary())
-
-
-def test_of_perfect_fits_the_average_is_the_model():
-    X, _ = table(40, 5)
-    alphas = np.geomspace(1e3, 1e-3, 40)
-    model = SparseStepCV(alphas, rule="average", cv=4).fit(X, 1.0 + 2.0 * X[:, 1])
-    assert_allclose(model.coef_, [0, 2, 0, 0, 0], atol=1e-9)
 
 
 @pytest.mark.parametrize("shrink", [None, "cv"])
@@ -217,13 +243,6 @@ def test_shrinkage_does_not_depend_on_units(seed):
     assert one.shrinkage_ == other.shrinkage_
     assert_allclose(other.coef_ * units / 1e5, one.coef_, rtol=1e-6, atol=1e-9)
     assert_allclose(other.inclusion_, one.inclusion_, rtol=1e-6, atol=1e-9)
-
-
-def test_without_noise_nothing_is_shrunk():
-    X, _ = table(60, 5)
-    model = SparseStepCV(shrink="cv").fit(X, X[:, 0] - 2 * X[:, 1])
-    assert model.shrinkage_ == 0.0
-    assert_allclose(model.coef_, [1, -2, 0, 0, 0], atol=1e-9)
 
 
 def test_shrinkage_predicts_noisy_targets_better():
