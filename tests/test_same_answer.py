@@ -1,6 +1,4 @@
-"""The same answer every time: threads, orders of rows and columns, layouts, files and batches."""
-
-from itertools import pairwise
+"""The same answer every time: threads, orders of rows and columns, layouts and files."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +12,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from designs import KINDS, design
-from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, read_moments
+from sparsestep import SparseStep, SparseStepCV, SparseStepIC, read_moments
 from sparsestep.sources.folds import fold_numbers
 
 
@@ -51,9 +49,9 @@ def assert_same_by_moments(model, other, X):
     assert_same(model, other, lost=lost, lost_at_zero=np.sum(lost * np.abs(X.mean(axis=0))))
 
 
-def splits_of(folds, count):
-    """The splits that test each fold once."""
-    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(count)]
+def splits_of(folds):
+    """The splits that test each of three folds once."""
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
 
 
 # Which of dependent columns are kept is a matter of rounding.
@@ -80,19 +78,17 @@ models = st.one_of(
 @given(kind=kinds, shape=shapes, seed=seeds, model=models, intercept=st.booleans())
 def test_orders_of_rows_and_columns_and_of_memory(kind, shape, seed, model, intercept):
     X, y = rows(kind, *shape, seed)
-    model = clone(model).set_params(fit_intercept=intercept)
-    n, m = shape
     rng = np.random.default_rng(seed)
-    order, columns = rng.permutation(n), rng.permutation(m)
-    fold = np.arange(n) % 3
-    first, other, fortran = clone(model), clone(model), clone(model)
-    if hasattr(model, "cv"):
-        first.set_params(cv=splits_of(fold, 3))
-        fortran.set_params(cv=splits_of(fold, 3))
-        other.set_params(cv=splits_of(fold[order], 3))
-    first.fit(X, y)
-    assert_same(first, other.fit(X[order][:, columns], y[order]), columns)
-    assert_same(first, fortran.fit(np.asfortranarray(X), y))
+    order, columns = (rng.permutation(size) for size in shape)
+    fold = np.arange(len(y)) % 3
+
+    def fitted(X, y, fold):
+        cv = {"cv": splits_of(fold)} if hasattr(model, "cv") else {}
+        return clone(model).set_params(fit_intercept=intercept, **cv).fit(X, y)
+
+    first = fitted(X, y, fold)
+    assert_same(first, fitted(X[order][:, columns], y[order], fold[order]), columns)
+    assert_same(first, fitted(np.asfortranarray(X), y, fold))
 
 
 @settings(max_examples=30)
@@ -109,25 +105,12 @@ def test_in_memory_or_streamed(kind, shape, seed, model, file, tmp_path_factory)
     path = tmp_path_factory.getbasetemp() / f"rows.{file}"
     table = pa.table([*X.T, y], names=[*names, "y"])
     pa.csv.write_csv(table, path) if file == "csv" else pq.write_table(table, path)
-    streamed = clone(model)
-    if hasattr(model, "cv"):
-        model = clone(model).set_params(cv=splits_of(fold_numbers(shape[0], 3, seed=5), 3))
-        streamed.fit_moments(read_moments(path, "y", folds=3, seed=5))
-    else:
-        streamed.fit_moments(read_moments(path, "y"))
-    assert_same_by_moments(clone(model).fit(X, y), streamed, X)
-
-
-@settings(max_examples=30)
-@given(kind=for_moments, shape=shapes, seed=seeds, data=st.data(), alpha=st.floats(0.01, 100.0))
-def test_in_any_number_of_batches(kind, shape, seed, data, alpha):
-    X, y = rows(kind, *shape, seed)
-    cuts = data.draw(st.lists(st.integers(0, shape[0]), max_size=6).map(sorted))
-    edges = [0, *cuts, shape[0]]
-    batches = [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
-    moments = Moments.from_batches(batches)
-    batched = SparseStep(alpha).fit_moments(moments)
-    assert_same_by_moments(SparseStep(alpha).fit(X, y), batched, X)
+    in_folds = hasattr(model, "cv")
+    moments = read_moments(path, "y", folds=3, seed=5) if in_folds else read_moments(path, "y")
+    streamed = clone(model).fit_moments(moments)
+    if in_folds:
+        model = clone(model).set_params(cv=splits_of(fold_numbers(shape[0], 3, seed=5)))
+    assert_same_by_moments(model.fit(X, y), streamed, X)
 
 
 @pytest.mark.parametrize("shape", [(3000, 60), (60, 300)])
