@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from html_page import Page
@@ -32,16 +32,9 @@ from sparsestep.study.results import write_results, write_run
 from sparsestep.study.statistics import MEASURES, analyse
 from study_table import made_up
 
-OF_THE_PAPER = {
-    "penalties",
-    "counting_norm",
-    "approximations",
-    "majorizers",
-    "ranks_mse_b",
-    "ranks_hit_rate",
-    "ranks_mse_y",
-    "ranks_time",
-}
+OF_THE_PAPER = {"penalties", "counting_norm", "approximations", "majorizers"}
+OF_THE_PAPER |= {f"ranks_{measure.column}" for measure in MEASURES}
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -65,45 +58,42 @@ def page_of(folder):
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+def summary_in(folder):
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+def with_results_of(folder, path):
+    for name in ("results.parquet", "run.json"):
+        (path / name).write_bytes((folder / name).read_bytes())
+    return path
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_ranks_are_written_for_every_data_set_and_measure(folder, analysis):
+def test_the_files_of_all_stages(folder, analysis):
     table = pd.read_parquet(folder / "ranks.parquet")
     assert len(table) == 4 * 360
     for measure in MEASURES:
         rows = table[table["measure"] == measure.column].set_index("dataset")
-        expected = analysis.rankings[measure.column].ranks
-        assert np.array_equal(rows[list(METHODS)], expected)
-
-
-def test_the_summary_and_its_markdown_agree(folder):
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        assert np.array_equal(rows[list(METHODS)], analysis.rankings[measure.column].ranks)
+    summary = summary_in(folder)
     assert len(summary["claims"]) == 9
     assert (folder / "summary.md").read_text(encoding="utf-8") == markdown_of(summary)
-
-
-def test_every_picture_is_an_svg_and_a_png(folder):
-    names = {file.stem for file in (folder / "figures").iterdir()}
-    assert names >= OF_THE_PAPER
-    for name in names:
+    figures = {file.stem for file in (folder / "figures").iterdir()}
+    assert figures >= OF_THE_PAPER
+    for name in figures:
         root = ET.parse(folder / "figures" / f"{name}.svg").getroot()
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         content = (folder / "figures" / f"{name}.png").read_bytes()
         assert content.startswith(b"\x89PNG\r\n") and len(content) > 5000
-    sizes = [file.stat().st_size for file in (folder / "figures").iterdir()]
-    assert max(sizes) < 400_000
+    assert max(file.stat().st_size for file in (folder / "figures").iterdir()) < 400_000
 
 
 def test_stages_run_alone_and_repeat_byte_for_byte(folder, tmp_path):
-    for name in ("results.parquet", "run.json"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    STAGES["report"](tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "report.html",
-        "results.parquet",
-        "run.json",
-    ]
+    STAGES["report"](with_results_of(folder, tmp_path))
+    files = {file.name for file in tmp_path.iterdir()}
+    assert files == {"report.html", "results.parquet", "run.json"}
     STAGES["test"](tmp_path)
     STAGES["rank"](tmp_path)
     for name in ("report.html", "summary.json", "summary.md", "ranks.parquet"):
@@ -121,11 +111,6 @@ def test_pictures_repeat_byte_for_byte_whatever_the_users_settings(folder, analy
                 assert svg(figure).encode() == (folder / "figures" / f"{name}.svg").read_bytes()
                 assert png(figure) == (folder / "figures" / f"{name}.png").read_bytes()
         assert matplotlib.rcParams["font.size"] == 20
-
-
-def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"results\.parquet does not exist; run the study"):
-        STAGES["rank"](tmp_path)
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -157,26 +142,19 @@ def assert_apart(figure):
 ONE = analyse(*made_up()).rankings["mse_b"]
 
 
-def ranking_with(averages):
-    """A ranking of the study in which the average ranks are these."""
-    return replace(ONE, ranks=pd.DataFrame([averages], columns=list(METHODS)))
-
-
 @settings(max_examples=15)
-@given(st.lists(st.floats(1.0, 6.0), min_size=6, max_size=6))
-def test_labels_of_a_rank_plot_never_overlap(averages):
+@given(st.lists(st.floats(1.0, 6.0), min_size=6, max_size=6), st.just(1))
+@example([1.0] * 6, 4)
+@example([3.5] * 6, 4)
+@example([6.0] * 6, 4)
+def test_labels_of_a_rank_plot_never_overlap(averages, panels):
+    ranking = replace(ONE, ranks=pd.DataFrame([averages], columns=list(METHODS)))
     with style():
-        drawn = dict(assert_apart(rank_plot([ranking_with(averages)])))
+        drawn = dict(assert_apart(rank_plot([ranking] * panels)))
     labels = [f"{method}\n{average:.2f}" for method, average in zip(METHODS, averages, strict=True)]
     middles = [drawn[label].x0 + drawn[label].width / 2 for label in labels]
     order = np.argsort(averages, kind="stable")
     assert np.all(np.diff(np.array(middles)[order]) > 0)
-
-
-@pytest.mark.parametrize("average", [1.0, 3.5, 6.0])
-def test_labels_of_equal_ranks_do_not_overlap(average):
-    with style():
-        assert_apart(rank_plot([ranking_with([average] * 6)] * 4))
 
 
 def test_labels_of_the_maps_do_not_overlap(analysis):
@@ -250,11 +228,13 @@ def test_the_page_needs_nothing_else(folder):
     assert len(ids) == len(set(ids))
     assert {target[1:] for target in loaded if target.startswith("#")} <= set(ids)
     assert len(text) < 1_700_000
+    # What is read is text and no markup.
+    assert "a &lt;fast&gt; one" in text and "<fast>" not in text
 
 
 def test_the_page_has_what_it_should(folder, analysis):
     text = Page(page_of(folder)).text
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = summary_in(folder)
     for claim in summary["claims"]:
         assert claim["claim"] in text and claim["verdict"] in text
         for part in claim["parts"]:
@@ -272,11 +252,6 @@ def test_the_page_has_what_it_should(folder, analysis):
         assert f"{variant}{rank:.2f}" in text
 
 
-def test_what_is_read_is_text_and_no_markup(folder):
-    assert "a &lt;fast&gt; one" in page_of(folder)
-    assert "<fast>" not in page_of(folder)
-
-
 def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
     results, run = made_up(scale="quick")
     write_results(results, tmp_path)
@@ -289,27 +264,20 @@ def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
 
 # --- runs in the documentation --------------------------------------------------------------------
 
-ROOT = Path(__file__).parents[1]
 RUNS = sorted((ROOT / "docs" / "study").rglob("results.parquet"))
 
 
 @pytest.mark.parametrize("results", RUNS, ids=lambda file: file.parent.name)
 def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
-    for name in ("results.parquet", "run.json"):
-        (tmp_path / name).write_bytes((results.parent / name).read_bytes())
-    STAGES["test"](tmp_path)
+    STAGES["test"](with_results_of(results.parent, tmp_path))
     for name in ("summary.json", "summary.md"):
         committed = (results.parent / name).read_text(encoding="utf-8")
         assert committed == (tmp_path / name).read_text(encoding="utf-8")
 
 
-def test_the_readme_quotes_the_verdicts_of_the_committed_run():
-    summary = json.loads((ROOT / "docs" / "study" / "summary.json").read_text(encoding="utf-8"))
+def test_the_committed_run_in_short():
+    summary = summary_in(ROOT / "docs" / "study")
     assert claims_in_short(summary) in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_ranks_in_short_are_those_of_the_summary():
-    summary = json.loads((ROOT / "docs" / "study" / "summary.json").read_text(encoding="utf-8"))
     title, head, *rows, in_place, claims = ranks_in_short(summary).splitlines()
     assert title == "Average ranks on 180 data sets, 1 is best"
     assert head.strip().split("  ") == ["MSE of b", "hit rate", "test MSE", "time"]
