@@ -177,7 +177,7 @@ def misfit(S, q, b):
     return np.max(np.abs(q - S @ b)[b != 0] / rounding[b != 0], initial=0.0)
 
 
-def fragile_fits_of_rows(A, y, alphas, schedule=None, factor=None, nothing=1e-13):
+def fragile_of_rows(A, y, alphas, schedule=None, factor=None, nothing=1e-13):
     """The same for rows."""
     schedule = schedule or Schedule()
     solved = solve(A, y, alphas, schedule, factor)

@@ -8,7 +8,7 @@ from designs import (
     PAPER_ALPHAS,
     WIDE_KINDS,
     fragile_fits,
-    fragile_fits_of_rows,
+    fragile_of_rows,
     largest_drop,
     problem,
     wide_problem,
@@ -43,7 +43,7 @@ def wide(kind, part):
     + [(wide, kind, 0) for kind in WIDE_KINDS],
 )
 def test_exactness(problems, kind, part, capsys):
-    fragile_of = fragile_fits if problems is tall else fragile_fits_of_rows
+    fragile_of = fragile_fits if problems is tall else fragile_of_rows
     fits = fragile = 0
     with capsys.disabled():
         for name, given in problems(kind, part):

@@ -121,6 +121,17 @@ def test_the_noise_that_all_alphas_share_misleads_the_classic_rule():
 # -- average -----------------------------------------------------------------------------------
 
 
+def average(A, coefs, errors, n):
+    """Inclusion and coefficients: models weighted by the likelihood of n held-out rows."""
+    weights = (errors / errors.min()) ** (-n / 3)
+    weights /= weights.sum()
+    inclusion, coef = weights @ (coefs.T != 0), np.zeros(len(coefs))
+    # On the variables kept, the nearest to the predictions of the whole average.
+    kept = inclusion > 0.5
+    coef[kept] = np.linalg.lstsq(A[:, kept], A @ coefs @ weights)[0]
+    return inclusion, coef
+
+
 @pytest.mark.parametrize("splits", SPLITS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [True, False])
@@ -130,18 +141,13 @@ def test_the_average_is_weighted_by_the_likelihood_of_held_out_rows(splits, weig
     cv = SPLITS[splits]
     model = SparseStepCV(40, cv=cv, rule="average", fit_intercept=intercept)
     model.fit(X, y, sample_weight=weight)
-    n = sum(weight[test].sum() for _, test in cv.split(X))
-    weights = (model.cv_mean_ / model.cv_mean_.min()) ** (-min(n, weight.sum()) / 3)
-    weights /= weights.sum()
-    inclusion = weights @ (model.path_.coefs.T != 0)
+    n = min(sum(weight[test].sum() for _, test in cv.split(X)), weight.sum())
+    mean = np.average(X, axis=0, weights=weight)
+    A = np.sqrt(weight)[:, None] * (X - mean * intercept)
+    inclusion, expected = average(A, model.path_.coefs, model.cv_mean_, n)
     assert_allclose(model.inclusion_, inclusion, rtol=1e-9)
-    # On the variables kept, the nearest to the predictions of the whole average.
-    root, kept = np.sqrt(weight)[:, None], inclusion > 0.5
-    A = root * (X - np.average(X, axis=0, weights=weight) * intercept)
-    expected = np.zeros(8)
-    expected[kept] = np.linalg.lstsq(A[:, kept], A @ model.path_.coefs @ weights)[0]
     assert_allclose(model.coef_, expected, rtol=1e-7, atol=1e-9)
-    about = np.average(y, weights=weight) - np.average(X, axis=0, weights=weight) @ expected
+    about = np.average(y, weights=weight) - mean @ expected
     assert model.intercept_ == pytest.approx(about if intercept else 0.0, abs=1e-9)
     assert model.alpha_ == model.alpha_min_
 
@@ -154,11 +160,7 @@ def test_the_error_of_an_average_is_that_of_averaging_without_each_fold():
     for k, (train, test) in enumerate(cv.split(X)):
         path = SparseStepCV(alphas, cv=3).fit(X[train], y[train]).path_
         others = np.delete(model.mse_path_, k, axis=1).mean(axis=1)
-        weights = (others / others.min()) ** (-45 / 3)
-        weights /= weights.sum()
-        kept = weights @ (path.coefs.T != 0) > 0.5
-        A, coef = X[train] - X[train].mean(axis=0), np.zeros(6)
-        coef[kept] = np.linalg.lstsq(A[:, kept], A @ path.coefs @ weights)[0]
+        _, coef = average(X[train] - X[train].mean(axis=0), path.coefs, others, 45)
         intercept = y[train].mean() - X[train].mean(axis=0) @ coef
         errors.append(np.mean((y[test] - intercept - X[test] @ coef) ** 2))
     assert f"{np.mean(errors):.5g}" in str(model.summary())
@@ -259,49 +261,33 @@ def test_shrinkage_predicts_noisy_targets_better():
 
 # -- all of them -------------------------------------------------------------------------------
 
-CHOICES = [("paired", None), ("average", None), ("min", "cv"), ("average", "cv")]
 
-
-@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
-def test_several_targets_are_each_for_itself(rule, shrink):
+@pytest.mark.parametrize(
+    ("rule", "shrink"),
+    [("1se", None), ("paired", None), ("average", None), ("min", "cv"), ("average", "cv")],
+)
+def test_each_target_alone_moments_of_folds_and_a_file_give_the_same_model(rule, shrink, tmp_path):
     X, y = table(60, 6, noise=6.0)
     Y = np.column_stack([y, np.random.default_rng(1).standard_normal(60) + X[:, 3]])
-    both = SparseStepCV(rule=rule, shrink=shrink).fit(X, Y)
-    for t in range(2):
-        one = SparseStepCV(rule=rule, shrink=shrink).fit(X, Y[:, t])
-        assert_allclose(both.coef_[t], one.coef_, rtol=1e-7, atol=1e-9)
-        for name in ("alpha_paired_", "inclusion_", "shrinkage_"):
-            if hasattr(one, name):
-                assert_allclose(getattr(both, name)[t], getattr(one, name), rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize(("rule", "shrink"), [("1se", None), *CHOICES])
-def test_moments_of_folds_give_the_same_model(rule, shrink):
-    X, y = table(60, 6, noise=6.0)
-    folds = [Moments.from_data(X[k : k + 12], y[k : k + 12]) for k in range(0, 60, 12)]
-    rows = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, y)
-    moments = SparseStepCV(rule=rule, shrink=shrink).fit_moments(folds)
-    assert_allclose(moments.coef_, rows.coef_, rtol=1e-8, atol=1e-10)
-    assert_allclose(moments.mse_path_, rows.mse_path_, rtol=1e-9)
-    assert str(moments.summary()) == str(rows.summary())
-
-
-@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
-@pytest.mark.parametrize("targets", [1, 2])
-def test_a_model_file_keeps_all_of_it(rule, shrink, targets, tmp_path):
-    X, y = table(60, 6, noise=6.0)
-    y = y if targets == 1 else np.column_stack([y, X[:, 2] - y])
-    model = SparseStepCV(rule=rule, shrink=shrink).fit(X, y)
-    save_model(model, tmp_path / "model.json")
-    read = load_model(tmp_path / "model.json")
-    assert read.get_params() == model.get_params()
+    both = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, Y)
+    folds = [Moments.from_data(X[k : k + 12], Y[k : k + 12]) for k in range(0, 60, 12)]
+    by_moments = SparseStepCV(rule=rule, shrink=shrink).fit_moments(folds)
+    assert_allclose(by_moments.coef_, both.coef_, rtol=1e-8, atol=1e-10)
+    assert_allclose(by_moments.mse_path_, both.mse_path_, rtol=1e-9)
     names = ["coef_", "alpha_", "alpha_min_", "alpha_paired_", "alpha_1se_", "cv_paired_se_"]
-    names += ["inclusion_"] if rule == "average" else []
-    names += ["shrinkage_"] if shrink else []
-    for name in names:
-        assert_array_equal(getattr(read, name), getattr(model, name))
-    assert str(read.summary()) == str(model.summary())
-    assert_array_equal(read.predict(X), model.predict(X))
+    names += ["inclusion_"] * (rule == "average") + ["shrinkage_"] * (shrink is not None)
+    for t in range(2):
+        assert str(by_moments.summary(target=t)) == str(both.summary(target=t))
+        one = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, Y[:, t])
+        for name in names:
+            assert_allclose(getattr(both, name)[t], getattr(one, name), rtol=1e-7, atol=1e-9)
+    for model in (one, both):
+        save_model(model, tmp_path / "model.json")
+        read = load_model(tmp_path / "model.json")
+        assert read.get_params() == model.get_params()
+        assert all(np.array_equal(getattr(read, name), getattr(model, name)) for name in names)
+        assert str(read.summary()) == str(model.summary())
+        assert_array_equal(read.predict(X), model.predict(X))
 
 
 def test_the_summary_says_why_there_are_no_standard_errors():

@@ -10,17 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeaveOneOut,
-    PredefinedSplit,
-    RepeatedKFold,
-    ShuffleSplit,
-    TimeSeriesSplit,
-)
+from sklearn import model_selection as ms
+from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
@@ -49,14 +40,14 @@ SPLITTERS = {
     "a number": 4,
     "contiguous": KFold(4),
     "shuffled": KFold(4, shuffle=True, random_state=0),
-    "groups": GroupKFold(3),
-    "each group": LeaveOneGroupOut(),
-    "groups at random": GroupShuffleSplit(3, random_state=0),
-    "repeated": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "groups": ms.GroupKFold(3),
+    "each group": ms.LeaveOneGroupOut(),
+    "groups at random": ms.GroupShuffleSplit(3, random_state=0),
+    "repeated": ms.RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
     "in time": TimeSeriesSplit(3),
-    "each row": LeaveOneOut(),
+    "each row": ms.LeaveOneOut(),
     "at random": ShuffleSplit(40, test_size=0.3, random_state=0),
-    "some rows never tested": PredefinedSplit(np.resize([-1, 0, 1, 1], 30)),
+    "some rows never tested": ms.PredefinedSplit(np.resize([-1, 0, 1, 1], 30)),
     "pairs of lists": [([*range(20)], [*range(20, 30)]), ([*range(5, 30)], [*range(5)])],
     "pairs of masks": [(np.arange(30) < 18, np.arange(30) >= 18)],
     "pairs of tuples": [tuple(tuple(rows.tolist()) for rows in half) for half in HALVES],

@@ -6,39 +6,29 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sparsestep.study.datasets import (
-    FOLDS,
-    SCALES,
-    SETTINGS,
-    DataSet,
-    Scale,
-    draw,
-    factors,
-    generate,
-    paper_grid,
-    settings_of,
-)
+from sparsestep.study import datasets
+from sparsestep.study.datasets import DataSet, Scale, draw, factors, generate, settings_of
 
 CORRELATIONS = ("uncorrelated", "constant", "noise")
 SMALL = Scale("small", n_train=600, n_test=300, sizes=(10, 50, 100))
 
 
 def test_the_design_is_that_of_the_paper():
-    settings = settings_of(SCALES["paper"])
-    assert len(settings) == SETTINGS == 180
+    settings = settings_of(datasets.SCALES["paper"])
+    assert len(settings) == datasets.SETTINGS == 180
     assert [setting.dataset for setting in settings] == list(range(180))
     assert {(s.m, s.sparsity, s.snr, s.correlation) for s in settings} == set(
         product((10, 50, 100, 500), (0, 25, 50, 75, 95), (0.1, 1.0, 10.0), CORRELATIONS)
     )
-    assert (SCALES["paper"].n_train, SCALES["paper"].n_test) == (20_000, 10_000)
-    grid = paper_grid()
+    assert (datasets.SCALES["paper"].n_train, datasets.SCALES["paper"].n_test) == (20_000, 10_000)
+    grid = datasets.paper_grid()
     assert (len(grid), grid[0], grid[-1]) == (101, 2.0**15, 2.0**-15)
     assert_allclose(np.diff(np.log2(grid)), -0.3, rtol=1e-12)
 
 
 def test_numbers_of_data_sets_do_not_depend_on_the_scale():
-    paper = {s.dataset: s for s in settings_of(SCALES["paper"], replicates=3)}
-    quick = settings_of(SCALES["quick"], replicates=3)
+    paper = {s.dataset: s for s in settings_of(datasets.SCALES["paper"], replicates=3)}
+    quick = settings_of(datasets.SCALES["quick"], replicates=3)
     assert len(quick) == 3 * 135
     assert all(paper[setting.dataset] == setting for setting in quick)
     assert {s.dataset // 180 for s in quick if s.replicate == 2} == {2}
@@ -61,7 +51,7 @@ def test_variables_coefficients_and_noise(setting):
 
 @pytest.mark.parametrize("kind", CORRELATIONS)
 def test_correlations_of_the_rows(kind):
-    scale = SCALES["paper"]
+    scale = datasets.SCALES["paper"]
     setting = next(s for s in settings_of(scale) if (s.m, s.correlation) == (50, kind))
     X, _, _ = draw(setting, scale)
     n = len(X)
@@ -110,7 +100,7 @@ def test_moments_are_those_of_the_rows():
     X, y, b = draw(setting, SMALL)
     assert setting.correlation == "constant" and 0 < np.count_nonzero(b) < len(b)
     assert_array_equal(data.b, b)
-    assert [fold.n_samples for fold in data.folds] == [60] * FOLDS
+    assert [fold.n_samples for fold in data.folds] == [60] * datasets.FOLDS
     assert data.test.n_samples == 300
     for moments, rows in [(data.folds[3], slice(180, 240)), (data.test, slice(600, 900))]:
         assert_allclose(moments.mean_x, X[rows].mean(axis=0), atol=1e-13)

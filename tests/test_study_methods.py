@@ -15,16 +15,9 @@ from sklearn.linear_model import Lasso, LassoCV, LinearRegression, Ridge
 from sklearn.model_selection import KFold
 
 from sparsestep import Moments, SparseStepCV
+from sparsestep.study import descent
 from sparsestep.study.datasets import FOLDS, Scale, draw, generate, paper_grid, settings_of
-from sparsestep.study.descent import (
-    NotConverged,
-    calibrated,
-    concave_violation,
-    descend,
-    descend_2015,
-    least_squares_violation,
-    ridge_violation,
-)
+from sparsestep.study.descent import concave_violation, descend, descend_2015
 from sparsestep.study.methods import EXTRAS, FOR_PREDICTION, MC_PLUS_A, METHODS, VARIANTS, fit
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -149,7 +142,7 @@ def test_what_has_no_minimum_is_refused():
         descend(np.eye(2), np.ones(2), np.array([0.1]), 0.9)
     # Not positive definite: never a silent wrong answer.
     C = np.array([[1.0, 2.0], [2.0, 1.0]])
-    with pytest.raises(NotConverged, match="No finite minimum"):
+    with pytest.raises(descent.NotConverged, match="No finite minimum"):
         descend(C, np.array([1.0, -1.0]), np.array([1e-3]))
 
 
@@ -163,12 +156,12 @@ def test_violations_are_noticed():
         assert concave_violation(C, r, lambdas, B + 1e-5 * (B != 0), **options) > 1e-7
         assert concave_violation(C, r, lambdas, dropped, **options) > 1e-2
     exact = np.linalg.solve(C + 2.0 * np.eye(len(r)), r)[None]
-    assert ridge_violation(C, r, np.array([2.0]), exact) < 1e-14
-    assert ridge_violation(C, r, np.array([2.1]), exact) > 1e-3
+    assert descent.ridge_violation(C, r, np.array([2.0]), exact) < 1e-14
+    assert descent.ridge_violation(C, r, np.array([2.1]), exact) > 1e-3
     kept = np.zeros_like(exact)
     kept[0, :3] = np.linalg.solve(C[:3, :3], r[:3])
-    assert least_squares_violation(C, r, kept) < 1e-14
-    assert least_squares_violation(C, r, 1.001 * kept) > 1e-5
+    assert descent.least_squares_violation(C, r, kept) < 1e-14
+    assert descent.least_squares_violation(C, r, 1.001 * kept) > 1e-5
 
 
 # -- SCAD and MC+ as in 2015 -------------------------------------------------------------------
@@ -205,11 +198,11 @@ def test_calibrated_lambdas_have_the_degrees_of_freedom_of_the_lasso(a):
         shrunk = quad(lambda z: z * (z - u) / (1 - 1 / a) * norm.pdf(z), *ends[:2])[0]
         return 2 * (shrunk + quad(lambda z: z * z * norm.pdf(z), *ends[1:])[0])
 
-    for lam, u in zip(lambdas, calibrated(lambdas, a, spread), strict=True):
+    for lam, u in zip(lambdas, descent.calibrated(lambdas, a, spread), strict=True):
         assert u >= lam
         lasso = degrees_of_freedom(lam / spread, np.inf)
         assert degrees_of_freedom(u / spread, a) == pytest.approx(lasso, rel=1e-6, abs=1e-9)
-    far = calibrated(np.array([1e-6, 1e3]), a, 1.0)
+    far = descent.calibrated(np.array([1e-6, 1e3]), a, 1.0)
     assert np.all(np.isfinite(far)) and far[1] == pytest.approx(1e3, rel=1e-3)
 
 

@@ -14,18 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from html_page import Page
-from sparsestep.study.figures import (
-    blank,
-    figures_of,
-    inline_svg,
-    level_map,
-    png,
-    rank_plot,
-    style,
-    svg,
-    winner_map,
-    winners_of,
-)
+from sparsestep.study import figures
 from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS
 from sparsestep.study.report import STAGES, claims_in_short, markdown_of, ranks_in_short
 from sparsestep.study.results import write_results, write_run
@@ -80,9 +69,9 @@ def test_the_files_of_all_stages(folder, analysis):
     summary = summary_in(folder)
     assert len(summary["claims"]) == 9
     assert (folder / "summary.md").read_text(encoding="utf-8") == markdown_of(summary)
-    figures = {file.stem for file in (folder / "figures").iterdir()}
-    assert figures >= OF_THE_PAPER
-    for name in figures:
+    names = {file.stem for file in (folder / "figures").iterdir()}
+    assert names >= OF_THE_PAPER
+    for name in names:
         root = ET.parse(folder / "figures" / f"{name}.svg").getroot()
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         content = (folder / "figures" / f"{name}.png").read_bytes()
@@ -104,12 +93,13 @@ def test_pictures_repeat_byte_for_byte_whatever_the_users_settings(folder, analy
     import matplotlib
 
     with matplotlib.rc_context({"font.size": 20, "savefig.dpi": 50, "svg.hashsalt": "other"}):
-        with style():
+        with figures.style():
             # One of each kind: with labels moved by a layout, in space, and with plain axes.
             for name in ("majorizers", "approximations", "ranks_time", "winners_hit_rate"):
-                figure = figures_of(analysis)[name]()
-                assert svg(figure).encode() == (folder / "figures" / f"{name}.svg").read_bytes()
-                assert png(figure) == (folder / "figures" / f"{name}.png").read_bytes()
+                figure = figures.figures_of(analysis)[name]()
+                file = folder / "figures" / name
+                assert figures.svg(figure).encode() == file.with_suffix(".svg").read_bytes()
+                assert figures.png(figure) == file.with_suffix(".png").read_bytes()
         assert matplotlib.rcParams["font.size"] == 20
 
 
@@ -149,8 +139,8 @@ ONE = analyse(*made_up()).rankings["mse_b"]
 @example([6.0] * 6, 4)
 def test_labels_of_a_rank_plot_never_overlap(averages, panels):
     ranking = replace(ONE, ranks=pd.DataFrame([averages], columns=list(METHODS)))
-    with style():
-        drawn = dict(assert_apart(rank_plot([ranking] * panels)))
+    with figures.style():
+        drawn = dict(assert_apart(figures.rank_plot([ranking] * panels)))
     labels = [f"{method}\n{average:.2f}" for method, average in zip(METHODS, averages, strict=True)]
     middles = [drawn[label].x0 + drawn[label].width / 2 for label in labels]
     order = np.argsort(averages, kind="stable")
@@ -158,17 +148,17 @@ def test_labels_of_a_rank_plot_never_overlap(averages, panels):
 
 
 def test_labels_of_the_maps_do_not_overlap(analysis):
-    with style():
-        assert_apart(winner_map(analysis, analysis.rankings["mse_b"]))
-        assert_apart(level_map(analysis))
+    with figures.style():
+        assert_apart(figures.winner_map(analysis, analysis.rankings["mse_b"]))
+        assert_apart(figures.level_map(analysis))
         for rankings in analysis.variants.values():
-            assert_apart(rank_plot(list(rankings.values())))
+            assert_apart(figures.rank_plot(list(rankings.values())))
 
 
 def test_a_filled_point_is_separated_from_sparsestep(analysis):
     ranking = analysis.rankings["mse_b"]
-    with style():
-        (ax,) = rank_plot([ranking]).axes
+    with figures.style():
+        (ax,) = figures.rank_plot([ranking]).axes
     points = {
         line.get_xdata()[0]: line for line in ax.lines if line.get_marker() not in ("None", None)
     }
@@ -183,7 +173,7 @@ def test_a_filled_point_is_separated_from_sparsestep(analysis):
 
 def test_winners_are_the_best_of_their_setting(analysis):
     ranking = analysis.rankings["hit_rate"]
-    winners = winners_of(ranking, analysis.settings)
+    winners = figures.winners_of(ranking, analysis.settings)
     assert len(winners) == 180
     columns = ["m", "sparsity", "snr", "correlation"]
     for setting, best in list(winners.items())[::20]:
@@ -195,19 +185,19 @@ def test_winners_are_the_best_of_their_setting(analysis):
 
 def test_a_smaller_study_has_smaller_maps():
     small = analyse(*made_up(scale="quick"))
-    with style():
-        panels = winner_map(small, small.rankings["mse_b"]).axes
+    with figures.style():
+        panels = figures.winner_map(small, small.rankings["mse_b"]).axes
     assert len(panels) == 9
     for ax in panels[::3]:
         assert [label.get_text() for label in ax.get_yticklabels()] == ["m 10", "m 50", "m 100"]
 
 
 def test_names_of_the_parts_of_pictures_do_not_collide():
-    with style():
-        figures = [blank(2, 1), blank(2, 1)]
-        for figure in figures:
+    with figures.style():
+        pair = [figures.blank(2, 1), figures.blank(2, 1)]
+        for figure in pair:
             figure.add_axes((0.1, 0.1, 0.8, 0.8)).text(0.5, 0.5, "text")
-        one, other = (inline_svg(f, n, "t") for f, n in zip(figures, "ab", strict=True))
+        one, other = (figures.inline_svg(f, n, "t") for f, n in zip(pair, "ab", strict=True))
     found = set(re.findall(r'\sid="([^"]+)"', one))
     assert found and found.isdisjoint(re.findall(r'\sid="([^"]+)"', other))
     for used in re.findall(r'(?:href="#|url\(#)([^")]+)', one):

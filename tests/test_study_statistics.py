@@ -10,18 +10,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from sparsestep.study import statistics
 from sparsestep.study.methods import METHODS
-from sparsestep.study.statistics import (
-    MEASURES,
-    TIE,
-    analyse,
-    fractional_ranks,
-    friedman,
-    holm,
-    ranks_of,
-    ranks_within_settings,
-    settings_of,
-)
+from sparsestep.study.statistics import MEASURES, TIE, analyse, fractional_ranks, friedman, holm
 from study_table import made_up
 
 # Multiples of a third of the tie, so that chains of near ties are common.
@@ -75,7 +66,7 @@ def test_a_large_hit_rate_and_a_small_error_are_best():
     results, _ = made_up()
     for measure in MEASURES:
         values = results.pivot(index="dataset", columns="method", values=measure.column)
-        ranks = ranks_of(results, measure)
+        ranks = statistics.ranks_of(results, measure)
         best = values.max(axis=1) if measure.column == "hit_rate" else values.min(axis=1)
         for method in METHODS:
             alone = ranks[method] == 1
@@ -90,7 +81,7 @@ def test_a_large_hit_rate_and_a_small_error_are_best():
         (lambda: friedman(frame([[1, 2, 3]])), "two data sets"),
         (lambda: holm(frame([[1, 2, 3]] * 5), "nobody"), "control must be one of method 0, method"),
         (
-            lambda: ranks_of(made_up()[0].query("method != 'SCAD'"), MEASURES[0]),
+            lambda: statistics.ranks_of(made_up()[0].query("method != 'SCAD'"), MEASURES[0]),
             "lack the method SCAD",
         ),
     ],
@@ -168,9 +159,9 @@ def test_the_outcome_has_a_direction():
 
 def test_replicates_become_one_block_per_setting():
     results, _ = made_up(replicates=3)
-    drawn_from = settings_of(results)
-    ranks = ranks_of(results, MEASURES[0])
-    blocks = ranks_within_settings(ranks, drawn_from)
+    drawn_from = statistics.settings_of(results)
+    ranks = statistics.ranks_of(results, MEASURES[0])
+    blocks = statistics.ranks_within_settings(ranks, drawn_from)
     assert blocks.shape == (180, 6)
     one = drawn_from.index[
         drawn_from.drop(columns="replicate").eq([50, 25, 1.0, "noise"]).all(axis=1)
