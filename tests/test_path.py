@@ -17,24 +17,28 @@ from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_pat
 from sparsestep.selection.grid import alpha_grid, every_size
 
 
-def test_models_of_a_path_are_those_of_the_rows():
+@pytest.mark.parametrize(
+    "kind", [np.asarray, csr_array, pd.DataFrame, lambda rows: pl.DataFrame(rows, list("abcde"))]
+)
+def test_models_of_a_path_are_those_of_the_rows(kind):
     X, y = table(50, 5)
-    path = sparsestep_path(X, y, alphas=[3.0, 300.0, 30.0, 3.0, 0.0])
+    X_of_kind = kind(X)
+    path = sparsestep_path(X_of_kind, y, alphas=[3.0, 300.0, 30.0, 3.0, 0.0])
     assert_array_equal(path.alphas, [300.0, 30.0, 3.0, 0.0])
+    predicted = path.predict(X_of_kind[:7])
+    assert predicted.shape == (7, 4)
     for point in path:
         coef, intercept = fit_rows(X, y, point.alpha)
         assert_allclose(point.coef, coef, rtol=1e-8)
         assert_allclose(point.intercept, intercept, rtol=1e-8)
         assert_allclose(point.rss, squared_errors(X, y, coef, intercept).sum(), rtol=1e-9)
+        assert_allclose(predicted[:, point.index], X[:7] @ coef + intercept)
         assert point.n_nonzero == np.count_nonzero(coef)
         assert path[point.index].alpha == path[point.index - len(path)].alpha == point.alpha
     assert path.n_samples == 50 and len(path) == 4
     assert repr(path) == "Path(n_features=5, n_alphas=4, n_nonzero=0 to 5)"
-
-
-def test_a_path_is_indexed_as_sequences_are():
-    path = sparsestep_path(*table(50, 5), alphas=[100.0, 10.0, 1.0, 0.0])
-    assert [point.alpha for point in path[1:3]] == [10.0, 1.0]
+    # A path is indexed as sequences are.
+    assert [point.alpha for point in path[1:3]] == [30.0, 3.0]
     assert [point.index for point in path[::-2]] == [3, 1]
     assert path[5:] == [] and path[np.int64(-1)].index == 3
 
@@ -60,6 +64,11 @@ FRAME = pd.DataFrame(table(50, 3)[0], columns=["a", "b", "c"])
             lambda path: path.predict(FRAME.assign(b=FRAME["b"].where(FRAME.index != 4))),
             ValueError,
             "'b' has the value nan in row 4",
+        ),
+        (
+            lambda path: sparsestep_path(Moments.from_data(*table()), table()[1]),
+            ValueError,
+            "leave out y and sample_weight",
         ),
         (lambda path: sparsestep_path(FRAME, FRAME), ValueError, "one target; y has 3 columns"),
     ],
@@ -109,8 +118,6 @@ def test_a_path_of_moments_is_that_of_their_rows():
     residuals = y[:, None] - X @ by_rows.coefs
     assert_allclose(by_rows.rss, weight @ residuals**2, rtol=1e-9)
     assert_array_equal(by_rows.intercepts, 0.0)
-    with pytest.raises(ValueError, match="leave out y and sample_weight"):
-        sparsestep_path(Moments.from_data(X, y), y)
 
 
 @pytest.mark.parametrize("exponent", [-6, -3, 0, 3, 6])
@@ -264,33 +271,26 @@ def test_a_grid_ends_where_dependent_columns_let_no_more_in():
     assert every.missing_sizes == ()
 
 
-def test_of_alphas_that_keep_the_same_variables_the_largest_is_selected():
-    X, y = load_diabetes(return_X_y=True)
-    path = sparsestep_path(X, y, alphas=np.geomspace(1e6, 10.0, 300))
+@pytest.mark.parametrize(
+    ("rows", "alphas"),
+    [
+        (load_diabetes(return_X_y=True), np.geomspace(1e6, 10.0, 300)),
+        (table(60, 8, 18, correlation=0.95, noise=3.0), 100),
+    ],
+)
+def test_of_a_size_the_best_fitting_and_of_its_alphas_the_largest_is_selected(rows, alphas):
+    path = sparsestep_path(*rows, alphas=alphas)
+    several = 0
     for size in np.unique(path.n_nonzero):
-        chosen = path.select(int(size))
+        chosen, alike = path.select(int(size)), path.n_nonzero == size
+        several += len(np.unique(path.rss[alike].round(6))) > 1
+        assert chosen.rss == pytest.approx(path.rss[alike].min(), rel=1e-12)
         same = np.all((chosen.coef != 0) == (path.coefs != 0).T, axis=1)
         assert chosen.alpha == path.alphas[same].max()
+    assert several > 0
 
 
 def test_of_every_size_the_null_model_is_where_the_first_variable_enters():
     X, y = load_diabetes(return_X_y=True, scaled=False)
     path = sparsestep_path(X, y, alphas="sizes")
     assert path.n_nonzero[0] == 0 and path.alphas[0] < 2.0 * path.alphas[1]
-
-
-@pytest.mark.parametrize("kind", ["array", "sparse", "pandas", "polars"])
-def test_predictions_of_a_path_are_those_of_its_models(kind):
-    X, y = table(50, 5)
-    names = list("abcde")
-    made = {
-        "array": lambda rows: rows,
-        "sparse": csr_array,
-        "pandas": lambda rows: pd.DataFrame(rows, columns=names),
-        "polars": lambda rows: pl.DataFrame(rows, schema=names),
-    }[kind]
-    path = sparsestep_path(made(X), y, alphas=[300.0, 30.0, 3.0])
-    predicted = path.predict(made(X[:7]))
-    assert predicted.shape == (7, 3)
-    for point in path:
-        assert_allclose(predicted[:, point.index], X[:7] @ point.coef + point.intercept)

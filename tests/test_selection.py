@@ -172,17 +172,6 @@ def test_one_size_is_searched_for_as_among_all_but_with_fewer_fits(m, correlatio
     assert m < 10 or len(alphas[size]) < 0.7 * len(alphas[None])
 
 
-def test_of_several_models_of_a_size_the_best_fitting_is_selected():
-    X, y = table(60, 8, 18, correlation=0.95, noise=3.0)
-    path = sparsestep_path(X, y, alphas=100)
-    several = 0
-    for size in np.unique(path.n_nonzero):
-        alike = path.n_nonzero == size
-        several += len(np.unique(path.rss[alike].round(6))) > 1
-        assert path.select(int(size)).rss == path.rss[alike].min()
-    assert several > 0
-
-
 def twins():
     """Orthogonal columns, the first two alike in every way: no alpha tells them apart."""
     H = np.array([[1.0]])
