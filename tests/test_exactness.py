@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from designs import (
-    KINDS,
-    PAPER_ALPHAS,
-    WIDE_KINDS,
-    fragile_fits,
-    fragile_of_rows,
-    largest_drop,
-    problem,
-    wide_problem,
-)
+import designs
+from designs import KINDS, PAPER_ALPHAS, WIDE_KINDS, largest_drop, problem, wide_problem
 
 
 def tall(kind, part):
@@ -43,7 +35,7 @@ def wide(kind, part):
     + [(wide, kind, 0) for kind in WIDE_KINDS],
 )
 def test_exactness(problems, kind, part, capsys):
-    fragile_of = fragile_fits if problems is tall else fragile_of_rows
+    fragile_of = designs.fragile_fits if problems is tall else designs.fragile_of_rows
     fits = fragile = 0
     with capsys.disabled():
         for name, given in problems(kind, part):

@@ -7,16 +7,9 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import KFold, LeaveOneOut
 
+import sparsestep as ss
 from rows import held_out_errors
-from sparsestep import (
-    Moments,
-    SparseStep,
-    SparseStepCV,
-    SparseStepIC,
-    load_model,
-    read_moments,
-    save_model,
-)
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC
 from sparsestep.cli.app import run
 from sparsestep.errors import FarRowsWarning
 from sparsestep.model.file import document_of, read_document
@@ -184,7 +177,7 @@ def test_notes_are_the_same_everywhere(tmp_path, monkeypatch, capsys):
     model = SparseStepIC().fit(X, y)
     assert kinds(model) == ["few rows", "copies", "constant"]
     assert printed == [f"Note: {note}" for note in model.summary().notes]
-    assert load_model("m.json").summary().notes == model.summary().notes
+    assert ss.load_model("m.json").summary().notes == model.summary().notes
     assert read_document("m.json")["notes"] == document_of(model)["notes"]
     for page in ((tmp_path / "r.html").read_text(), render_report(model, target="y")):
         assert all(note.replace("'", "&#39;") in page for note in model.summary().notes)
@@ -249,8 +242,8 @@ def test_rows_far_outside_are_told(form, tmp_path):
     X["unused"] = np.random.default_rng(9).standard_normal(200)
     model = fitted(form, X, y)
     if form == "loaded":
-        save_model(model, tmp_path / "m.json")
-        model = load_model(tmp_path / "m.json")
+        ss.save_model(model, tmp_path / "m.json")
+        model = ss.load_model(tmp_path / "m.json")
     model.predict(X)
     strange = X.copy()
     strange.loc[3, "unused"] = 1e9
@@ -296,9 +289,9 @@ def test_a_model_of_encoded_columns_takes_the_texts(kind, tmp_path):
     X["town"] = np.random.default_rng(0).choice(["Bonn", "Kiel", "Ulm"], 60)
     y += 3.0 * (X["town"] == "Bonn")
     categories = {"town": ["Kiel", "Bonn", "Ulm"]}
-    moments = read_moments(X.assign(y=y), "y", categories=categories)
+    moments = ss.read_moments(X.assign(y=y), "y", categories=categories)
     model = SparseStep(alpha=1.0).fit_moments(moments)
-    save_model(model, tmp_path / "m.json")
+    ss.save_model(model, tmp_path / "m.json")
     dummies = {f"town={t}": 1.0 * (X["town"] == t) for t in ("Bonn", "Ulm")}
     expected = model.predict(X[["c0", "c1"]].assign(**dummies))
     frame = X[["town", "c1", "c0"]]
@@ -306,7 +299,7 @@ def test_a_model_of_encoded_columns_takes_the_texts(kind, tmp_path):
         library = pytest.importorskip(kind)
         maker = library.from_pandas if kind == "polars" else library.Table.from_pandas
         frame = maker(frame)
-    for each in (model, load_model(tmp_path / "m.json")):
+    for each in (model, ss.load_model(tmp_path / "m.json")):
         np.testing.assert_allclose(each.predict(frame), expected)
     with pytest.raises(ValueError, match=r"'town' holds 'Rome' in row 0"):
         model.predict(X.assign(town="Rome"))
