@@ -195,9 +195,6 @@ def test_settings_that_never_give_a_null_model_end_the_climb():
     assert path.missing_sizes == (0, 1, 2)
 
 
-# --- every size -----------------------------------------------------------------------------------
-
-
 @given(
     seed=st.integers(0, 10**6),
     correlation=st.sampled_from([0.0, 0.5]),
@@ -245,9 +242,6 @@ def test_each_target_has_its_own_ends():
     assert grid.shape == (2, 11)
     for row, cutoff in zip(grid, cutoffs[:, 0], strict=True):
         assert cutoff < row[0] < 5 * cutoff and cutoff / 500 < row[-1] < cutoff / 100
-
-
-# --- selecting and drawing ------------------------------------------------------------------------
 
 
 def test_a_path_draws_itself():

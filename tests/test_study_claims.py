@@ -152,9 +152,6 @@ def test_the_cost_in_least_squares_solutions(ratios, verdict):
     assert bool(judged["reasons"]) == (verdict != "reproduced")
 
 
-# --- reasons --------------------------------------------------------------------------------------
-
-
 SPARSESTEP_FIRST = ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"]
 
 
@@ -213,9 +210,6 @@ def test_where_sparsestep_is_first_is_named():
     assert f"{said} SNR 10 only" in reasons(3, results)
 
 
-# --- the open question ----------------------------------------------------------------------------
-
-
 def nearly_equal(replicates, gap):
     """Results in which SparseStep is a little better than lasso, SCAD and MC+ on average."""
     results, run = made_up(replicates)
@@ -254,9 +248,6 @@ def test_a_worse_method_is_said_to_be_worse():
     assert answer["short"].endswith("it is worse in 9.")
     assert answer["measures"]["MSE of b"].startswith("worse than Lasso")
     assert set(answer["by_setting"]) == set(answer["measures"])
-
-
-# --- the summary ----------------------------------------------------------------------------------
 
 
 def test_the_summary_is_json_and_its_markdown_is_made_of_it_alone():

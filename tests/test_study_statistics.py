@@ -91,9 +91,6 @@ def test_what_cannot_be_ranked_or_tested_is_refused(call, words):
         call()
 
 
-# --- tests on ranks -------------------------------------------------------------------------------
-
-
 def frame(ranks):
     return pd.DataFrame(ranks, columns=[f"method {j}" for j in range(np.shape(ranks)[1])])
 

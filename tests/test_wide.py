@@ -162,8 +162,6 @@ def test_copies_are_found_whatever_their_sign_size_and_place():
     assert_array_equal(np.flatnonzero(copies_among_rows(A, rank)), [4, 9, 17])
 
 
-# --- what holds whatever the data -----------------------------------------------------------------
-
 problems = st.builds(
     wide_problem,
     kind=st.sampled_from(WIDE_KINDS),
@@ -271,9 +269,6 @@ def test_more_variables_than_the_rows_support_are_warned_of():
     assert "50 rows can support about 5" in str(model.summary())
     with pytest.warns(ManyVariablesWarning, match="keeps 9 variables, chosen among 1000 columns"):
         SparseStep(n_nonzero=9).fit(X, y)
-
-
-# --- the estimators -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
