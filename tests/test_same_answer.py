@@ -1,4 +1,6 @@
-"""The same answer every time: threads, orders of rows and columns, layouts and files."""
+"""The same answer every time: threads, orders of rows and columns, layouts, files and batches."""
+
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from designs import KINDS, design
-from sparsestep import SparseStep, SparseStepCV, SparseStepIC, read_moments
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, read_moments
 from sparsestep.sources.folds import fold_numbers
 
 
@@ -107,10 +109,17 @@ def test_in_memory_or_streamed(kind, shape, seed, model, file, tmp_path_factory)
     pa.csv.write_csv(table, path) if file == "csv" else pq.write_table(table, path)
     in_folds = hasattr(model, "cv")
     moments = read_moments(path, "y", folds=3, seed=5) if in_folds else read_moments(path, "y")
-    streamed = clone(model).fit_moments(moments)
+    streamed = [clone(model).fit_moments(moments)]
     if in_folds:
         model = clone(model).set_params(cv=splits_of(fold_numbers(shape[0], 3, seed=5)))
-    assert_same_by_moments(model.fit(X, y), streamed, X)
+    else:
+        cuts = np.sort(np.random.default_rng(seed).integers(0, shape[0] + 1, 4))
+        edges = [0, 0, *np.repeat(cuts, 2), shape[0]]  # some batches are empty
+        batches = [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
+        streamed.append(clone(model).fit_moments(Moments.from_batches(batches)))
+    model.fit(X, y)
+    for other in streamed:
+        assert_same_by_moments(model, other, X)
 
 
 @pytest.mark.parametrize("shape", [(3000, 60), (60, 300)])
