@@ -1,6 +1,7 @@
 """The method straight from the rows, with NumPy and the literal loop."""
 
 import numpy as np
+from sklearn.model_selection import cross_val_score
 
 from sparsestep.reference import sparsestep_reference
 
@@ -33,3 +34,8 @@ def fit_rows(X, y, alpha, weight=None, *, scales=None, **settings):
 
 def squared_errors(X, y, coef, intercept):
     return (y - X @ coef - intercept) ** 2
+
+
+def held_out_errors(model, X, y, cv):
+    """The mean squared error of a model on each test set, by scikit-learn."""
+    return -cross_val_score(model, X, y, cv=cv, scoring="neg_mean_squared_error")

@@ -24,35 +24,17 @@ def made_up(replicates=1, *, extras=False, scale="paper", seed=0):
     for replicate in range(replicates):
         settings = itertools.product(ms, SPARSITIES, SNRS, CORRELATIONS)
         for number, (m, sparsity, snr, correlation) in enumerate(settings):
-            about = {
-                "dataset": 180 * replicate + number,
-                "replicate": replicate,
-                "m": m,
-                "sparsity": sparsity,
-                "snr": snr,
-                "correlation": correlation,
-                "n_train": n_train,
-                "n_test": n_train // 2,
-            }
+            about = {"dataset": 180 * replicate + number, "replicate": replicate}
+            about |= {"m": m, "sparsity": sparsity, "snr": snr, "correlation": correlation}
+            about |= {"n_train": n_train, "n_test": n_train // 2}
             noise = m / 3 / snr * (2 if correlation == "constant" else 1)
             for method in ALL_METHODS if extras else METHODS:
                 rows.append(about | one_result(rng, method, about, noise))
-    run = {
-        "scale": scale,
-        "grid": "paper",
-        "replicates": replicates,
-        "datasets": len(ms) * 45 * replicates,
-        "n_train": n_train,
-        "n_test": n_train // 2,
-        "folds": 10,
-        "seed": 0,
-        "extras": extras,
-        "jobs": 2,
-        "wall_time": 750.0,
-        "finished": "2026-11-15",
-        "versions": {"python": "3.11.2", "numpy": "2.4.0"},
-        "machine": {"cpu": "a <fast> one", "cores": 2, "memory_gb": 8, "system": "Linux"},
-    }
+    run = {"scale": scale, "grid": "paper", "replicates": replicates, "extras": extras}
+    run |= {"datasets": len(ms) * 45 * replicates, "n_train": n_train, "n_test": n_train // 2}
+    run |= {"folds": 10, "seed": 0, "jobs": 2, "wall_time": 750.0, "finished": "2026-11-15"}
+    run["versions"] = {"python": "3.11.2", "numpy": "2.4.0"}
+    run["machine"] = {"cpu": "a <fast> one", "cores": 2, "memory_gb": 8, "system": "Linux"}
     return as_table(rows), run
 
 

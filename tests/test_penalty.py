@@ -42,19 +42,19 @@ def test_value_slope_and_weight_are_the_exact_ones(b, gamma):
     assert close(penalty(b, gamma), B**2 / (B**2 + G**2))
     assert close(derivative(b, gamma), 2 * G**2 * B / (B**2 + G**2) ** 2)
     assert close(weights(b, gamma), G**2 / (B**2 + G**2) ** 2)
+    assert penalty(-b, gamma) == penalty(b, gamma) and weights(-b, gamma) == weights(b, gamma)
+    assert derivative(-b, gamma) == -derivative(b, gamma)
 
 
 @given(x=coefficients, y=coefficients, gamma=widths)
 @example(x=EXTREME, y=0.0, gamma=1e-150)
 @example(x=EXTREME, y=EXTREME, gamma=EXTREME)
-def test_majorizer_is_the_exact_one(x, y, gamma):
+def test_majorizer_is_the_exact_one_and_lies_above_the_penalty(x, y, gamma):
     X, Y, G = Fraction(x), Fraction(y), Fraction(gamma)
-    assert close(majorizer(x, y, gamma), (G**2 * X**2 + Y**4) / (Y**2 + G**2) ** 2)
-
-
-@given(x=coefficients, y=coefficients, gamma=widths)
-def test_majorizer_lies_above_the_penalty(x, y, gamma):
-    assert majorizer(x, y, gamma) >= penalty(x, gamma) * (1 - 1e-14)
+    found = majorizer(x, y, gamma)
+    assert close(found, (G**2 * X**2 + Y**4) / (Y**2 + G**2) ** 2)
+    assert found >= penalty(x, gamma) * (1 - 1e-14)
+    assert found == majorizer(-x, y, gamma) == majorizer(x, -y, gamma)
 
 
 @given(y=moderate, sign=st.sampled_from([-1.0, 1.0]), gamma=moderate)
@@ -64,41 +64,6 @@ def test_majorizer_touches_the_penalty_at_the_supporting_point(y, sign, gamma):
         assert majorizer(x, y, gamma) == pytest.approx(penalty(x, gamma), rel=1e-14)
         slope_of_majorizer = 2 * weights(y, gamma) * x
         assert slope_of_majorizer == pytest.approx(derivative(x, gamma), rel=1e-14)
-
-
-@given(b=coefficients, y=coefficients, gamma=widths)
-def test_symmetry(b, y, gamma):
-    assert penalty(-b, gamma) == penalty(b, gamma)
-    assert derivative(-b, gamma) == -derivative(b, gamma)
-    assert weights(-b, gamma) == weights(b, gamma)
-    assert majorizer(-b, y, gamma) == majorizer(b, y, gamma) == majorizer(b, -y, gamma)
-
-
-@given(b=moderate, gamma=moderate)
-def test_derivative_agrees_with_a_complex_step(b, gamma):
-    # The imaginary part of f(b + ih) / h is the slope up to h^2, without the cancellation of a real
-    # difference. f is taken as 1 - 1 / (1 + (b/gamma)^2), whose imaginary part keeps its digits.
-    step = 1e-20 * b
-    z = complex(b, step) / gamma
-    slope = (-1 / (1 + z * z)).imag / step
-    assert derivative(b, gamma) == pytest.approx(slope, rel=1e-12, abs=1e-250)
-
-
-@given(b=st.floats(1e-100, EXTREME), gamma=moderate)
-def test_small_gamma_gives_the_counting_norm(b, gamma):
-    np.testing.assert_array_equal(penalty([-b, 0.0, b], 1e-150), [1.0, 0.0, 1.0])
-    values = penalty(b, gamma * 0.5 ** np.arange(60))
-    assert np.all(np.diff(values) >= 0)
-    assert np.all(values <= 1)
-
-
-@given(gamma=moderate)
-def test_derivative_vanishes_at_infinity(gamma):
-    b = gamma * 10.0 ** np.arange(1, 60)
-    slopes = derivative(b, gamma)
-    assert np.all(slopes >= 0)
-    assert np.all(slopes <= 2 / b * (gamma / b) ** 2 * (1 + 1e-14))
-    assert derivative(EXTREME, gamma) < 1e-300
 
 
 def test_arguments_broadcast():

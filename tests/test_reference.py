@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from sparsestep.penalty import penalty
 from sparsestep.reference import ridge, sparsestep_reference
@@ -38,32 +39,19 @@ def design(seed, n, m, correlation=0.5, noise=1.0):
     return X, X @ beta + noise * rng.standard_normal(n)
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def golden(request):
-    """S, q, the alphas, what R computed for them (NaN where it failed), and what the loop does."""
-    S, q = moments(read(request.param, "X"), read(request.param, "y"))
-    table = read(request.param, "sparsestep")
-    alphas, theirs = table[:, 0], table[:, 1:]
+@pytest.mark.parametrize("name", NAMES)
+def test_the_authors_answers_and_least_squares_where_their_program_fails(name):
+    S, q = moments(read(name, "X"), read(name, "y"))
+    results = read(name, "sparsestep")
+    alphas, theirs = results[:, 0], results[:, 1:]
     ours = np.array([sparsestep_reference(S, q, alpha) for alpha in alphas])
-    return S, q, alphas, theirs, ours
-
-
-def test_supports_and_coefficients_are_those_of_the_authors(golden):
-    *_, theirs, ours = golden
     answered = ~np.isnan(theirs).any(axis=1)
-    assert len(ours) == 19
-    assert answered.sum() >= 14
-    np.testing.assert_array_equal(ours[answered] != 0, theirs[answered] != 0)
-    np.testing.assert_allclose(ours[answered], theirs[answered], rtol=0, atol=1e-10)
-
-
-def test_an_answer_where_the_authors_program_fails(golden):
-    S, q, _, theirs, ours = golden
-    failed = np.isnan(theirs).any(axis=1)
-    assert failed.any()
-    for b in ours[failed]:
+    assert len(ours) == 19 and 14 <= answered.sum() < 19
+    assert_array_equal(ours[answered] != 0, theirs[answered] != 0)
+    assert_allclose(ours[answered], theirs[answered], rtol=0, atol=1e-10)
+    for b in ours[~answered]:
         # At the smallest gamma nothing of the penalty is left on the coefficients that survive it.
-        np.testing.assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-9, atol=0)
+        assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-9, atol=0)
 
 
 @given(
@@ -95,14 +83,13 @@ def test_the_schedule_is_the_printed_one():
     S, q = moments(*design(0, 30, 3))
     gammas = []
     sparsestep_reference(S, q, 1.0, callback=lambda gamma, b: gammas.append(gamma))
-    np.testing.assert_array_equal(gammas, np.repeat(1e6 * 0.5 ** np.arange(47), 2))
+    assert_array_equal(gammas, np.repeat(1e6 * 0.5 ** np.arange(47), 2))
     assert gammas[-1] > 1e-8 >= gammas[-1] / 2
 
 
 def test_alpha_zero_is_least_squares():
     X, y = design(1, 50, 8)
-    expected = np.linalg.lstsq(X, y)[0]
-    np.testing.assert_allclose(sparsestep_reference(*moments(X, y), 0.0), expected, rtol=1e-10)
+    assert_allclose(sparsestep_reference(*moments(X, y), 0.0), np.linalg.lstsq(X, y)[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("scales", [1.0, 10.0 ** np.arange(-3, 3)], ids=["equal", "unequal"])
@@ -110,9 +97,8 @@ def test_alpha_zero_with_collinear_columns_is_the_shortest_least_squares(scales)
     X, y = design(2, 50, 6)
     X *= scales
     X = np.column_stack([X, X[:, 0], X[:, 1] - 2 * X[:, 2]])
-    S, q = moments(X, y)
-    b = sparsestep_reference(S, q, 0.0, epsilon=0.0)
-    np.testing.assert_allclose(b, np.linalg.lstsq(X, y)[0], rtol=1e-5, atol=1e-9)
+    b = sparsestep_reference(*moments(X, y), 0.0, epsilon=0.0)
+    assert_allclose(b, np.linalg.lstsq(X, y)[0], rtol=1e-5, atol=1e-9)
 
 
 def loop_on_rows(X, y, alpha):
@@ -132,9 +118,8 @@ def loop_on_rows(X, y, alpha):
 def test_columns_as_many_as_rows_or_more(n, m, alpha):
     X, y = design(3, n, m, noise=0.3)
     X -= X.mean(axis=0)
-    b, expected = sparsestep_reference(*moments(X, y), alpha), loop_on_rows(X, y, alpha)
-    np.testing.assert_array_equal(b != 0, expected != 0)
-    np.testing.assert_allclose(b, expected, rtol=1e-8)
+    expected = loop_on_rows(X, y, alpha)
+    assert_allclose(sparsestep_reference(*moments(X, y), alpha), expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -168,58 +153,41 @@ def test_cutoff_of_an_orthogonal_design(alpha, xx, settings, cutoff, within):
 
 
 def test_penalty_factor_zero_is_always_kept():
-    X, y = design(4, 60, 6)
-    S, q = moments(X, y)
-    alpha = 1e6
-    np.testing.assert_array_equal(sparsestep_reference(S, q, alpha), np.zeros(6))
-    b = sparsestep_reference(S, q, alpha, penalty_factor=[1, 0, 1, 1, 0, 1])
-    np.testing.assert_array_equal(b != 0, [False, True, False, False, True, False])
-    np.testing.assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-9)
+    S, q = moments(*design(4, 60, 6))
+    assert_array_equal(sparsestep_reference(S, q, 1e6), np.zeros(6))
+    b = sparsestep_reference(S, q, 1e6, penalty_factor=[1, 0, 1, 1, 0, 1])
+    assert_array_equal(b != 0, [False, True, False, False, True, False])
+    assert_allclose(b, least_squares_on(b != 0, S, q), rtol=1e-9)
+    below_epsilon = sparsestep_reference(np.eye(2), [1e-9, 1e-9], 1.0, penalty_factor=[0, 1])
+    assert_allclose(below_epsilon, [1e-9, 0.0], rtol=1e-12)
 
 
-def test_an_unpenalized_coefficient_below_epsilon_is_not_zeroed():
-    b = sparsestep_reference(np.eye(2), [1e-9, 1e-9], 1.0, penalty_factor=[0, 1])
-    np.testing.assert_allclose(b, [1e-9, 0.0], rtol=1e-12)
-
-
-def test_penalty_factor_infinity_is_never_in_the_model():
+@pytest.mark.parametrize("alpha", [0.0, 5.0])
+@pytest.mark.parametrize("why", ["infinite penalty", "zeros"])
+def test_columns_that_are_never_in_the_model(alpha, why):
     X, y = design(5, 60, 6)
+    out, rest = [0, 3], [1, 2, 4, 5]
+    factor = np.ones(6)
+    if why == "zeros":
+        X[:, out] = 0.0
+    else:
+        factor[out] = np.inf
     S, q = moments(X, y)
-    for alpha in (0.0, 5.0):
-        out = np.array([0, 3])
-        b = sparsestep_reference(S, q, alpha, penalty_factor=[np.inf, 1, 1, np.inf, 1, 1])
-        rest = np.delete(np.arange(6), out)
-        np.testing.assert_array_equal(b[out], 0.0)
-        np.testing.assert_array_equal(
-            b[rest], sparsestep_reference(S[np.ix_(rest, rest)], q[rest], alpha)
-        )
+    b = sparsestep_reference(S, q, alpha, penalty_factor=factor)
+    assert_array_equal(b[out], 0.0)
+    assert_array_equal(b[rest], sparsestep_reference(S[np.ix_(rest, rest)], q[rest], alpha))
 
 
 def test_penalty_factor_multiplies_alpha():
     S, q = moments(*design(6, 60, 6))
-    np.testing.assert_array_equal(
-        sparsestep_reference(S, q, 4.0, penalty_factor=np.full(6, 2.0)),
-        sparsestep_reference(S, q, 8.0),
-    )
+    doubled = sparsestep_reference(S, q, 4.0, penalty_factor=np.full(6, 2.0))
+    assert_array_equal(doubled, sparsestep_reference(S, q, 8.0))
 
 
-def test_columns_of_zeros_get_zero():
-    X, y = design(7, 60, 5)
-    X[:, [0, 3]] = 0.0
-    S, q = moments(X, y)
-    rest = [1, 2, 4]
-    for alpha in (0.0, 5.0):
-        b = sparsestep_reference(S, q, alpha)
-        np.testing.assert_array_equal(b[[0, 3]], 0.0)
-        np.testing.assert_array_equal(
-            b[rest], sparsestep_reference(S[np.ix_(rest, rest)], q[rest], alpha)
-        )
-
-
-def test_a_schedule_without_end_is_refused():
-    for settings in ({"gamma_step": 1.0}, {"gamma_stop": 0.0}):
-        with pytest.raises(ValueError, match="gamma_step must be greater than 1"):
-            sparsestep_reference([[1.0]], [1.0], 1.0, **settings)
+@pytest.mark.parametrize("settings", [{"gamma_step": 1.0}, {"gamma_stop": 0.0}])
+def test_a_schedule_without_end_is_refused(settings):
+    with pytest.raises(ValueError, match="gamma_step must be greater than 1"):
+        sparsestep_reference([[1.0]], [1.0], 1.0, **settings)
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-20, 1e-3, 1.0, 1e20]))

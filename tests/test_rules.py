@@ -1,8 +1,8 @@
-"""The rules "paired" and "average", and shrinkage: each compared with rows and other programs."""
+"""The rules of choosing, and shrinkage: each compared with rows and other programs."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,13 +10,14 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
 from rows import table
-from sparsestep import Moments, SparseStepCV, load_model, save_model
+from sparsestep import Moments, SparseStepCV, SparseStepIC, load_model, save_model
 from sparsestep.selection.cross_validation import CVErrors
 
 SPLITS = {
     "folds": KFold(5),
     "repeated": RepeatedKFold(n_splits=4, n_repeats=3, random_state=0),
     "some rows tested": ShuffleSplit(3, test_size=0.2, random_state=0),
+    "once": ShuffleSplit(1, random_state=0),
 }
 
 
@@ -24,16 +25,17 @@ def row_weights(n):
     return 0.5 + np.arange(n) % 3
 
 
-# -- paired ------------------------------------------------------------------------------------
+# -- one alpha ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("splits", SPLITS)
+@pytest.mark.parametrize("splits", list(SPLITS)[:3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(splits, weighted):
+@pytest.mark.parametrize("rule", ["1se", "paired"])
+def test_a_rule_takes_the_sparsest_that_is_near_the_best(splits, weighted, rule):
     X, y = table(60, 8, noise=6.0)
     weight = row_weights(60) if weighted else np.ones(60)
     cv = SPLITS[splits]
-    model = SparseStepCV(40, cv=cv, rule="paired").fit(X, y, sample_weight=weight)
+    model = SparseStepCV(40, cv=cv, rule=rule).fit(X, y, sample_weight=weight)
     # By hand, from the errors on the folds, which are compared with the rows elsewhere.
     folds = np.array([weight[test].sum() for _, test in cv.split(X)])
     share = folds / folds.sum()
@@ -44,14 +46,16 @@ def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(split
     disjoint = min(len(folds), weight.sum() / folds.mean())
     error = np.sqrt(variance / disjoint)
     assert_allclose(model.cv_paired_se_, error, rtol=1e-6, atol=1e-12 * error.max())
-    near = np.flatnonzero(mean <= 0.5 * error * (1 + 1e-9))
-    sizes = model.path_.n_nonzero
+    reach = 0.5 * error * (1 + 1e-9) if rule == "paired" else model.cv_se_[best]
+    near, sizes = np.flatnonzero(mean <= reach), model.path_.n_nonzero
     at = int(np.flatnonzero(model.alphas_ == model.alpha_)[0])
-    assert model.alpha_ == model.alpha_paired_ and at in near
-    assert sizes[at] == sizes[near].min()
+    assert at in near and sizes[at] == sizes[near].min()
     alike = near[sizes[near] == sizes[at]]
     assert model.cv_mean_[at] == pytest.approx(model.cv_mean_[alike].min(), rel=1e-9)
     assert_array_equal(model.coef_, model.path_.coefs[:, at])
+    by_min = SparseStepCV(40, cv=cv).fit(X, y, sample_weight=weight)
+    assert by_min.alpha_ == by_min.alpha_min_ == model.alpha_min_
+    assert getattr(by_min, f"alpha_{rule}_") == getattr(model, f"alpha_{rule}_") == model.alpha_
 
 
 @given(
@@ -59,20 +63,50 @@ def test_paired_takes_the_sparsest_within_half_the_error_of_the_difference(split
         lambda a: arrays(np.float64, (a, 4), elements=st.floats(0, 10, width=16))
     ),
     shift=arrays(np.float64, 4, elements=st.floats(0, 1000, width=16)),
+    rule=st.sampled_from(["1se", "paired"]),
     data=st.data(),
 )
-def test_paired_does_not_see_what_all_alphas_share(mse, shift, data):
-    sizes = st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))
-    kept = np.array(data.draw(sizes))
+def test_rules_on_any_errors(mse, shift, rule, data):
+    kept = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))))
     # Differences of a thousandth are no rounding beside the shift.
     mse = np.round(mse, 2)
-    errors, shifted = (CVErrors(m, np.ones(4), 4.0) for m in (mse, mse + np.round(shift)))
-    if np.diff(np.sort(errors.mean)).min(initial=1.0) < 1e-4:
-        return
-    chosen = errors.chosen("paired", kept)
-    near = errors.mean <= errors.mean[errors.best()] + 0.5 * errors.paired_se
-    assert kept[chosen] == kept[near].min()
-    assert_allclose(errors.paired_se, shifted.paired_se, atol=1e-9)
+    folds = np.array([1.0, 2.0, 2.0, 5.0])
+    errors, shifted = (CVErrors(m, folds, 10.0) for m in (mse, mse + np.round(shift)))
+    best, chosen = errors.best(), errors.chosen(rule, kept)
+    assert_allclose(errors.mean[best], errors.mean.min(), rtol=1e-9, atol=1e-13)
+    if rule == "paired":
+        assume(np.diff(np.sort(errors.mean)).min(initial=1.0) >= 1e-4)
+        # What all alphas share is not seen.
+        assert_allclose(errors.paired_se, shifted.paired_se, atol=1e-9)
+    near = errors.mean <= errors.mean[best] + (
+        errors.se[best] if rule == "1se" else 0.5 * errors.paired_se
+    )
+    assert near[chosen] and kept[chosen] == kept[near].min()
+    alike = near & (kept == kept[chosen])
+    assert_allclose(errors.mean[chosen], errors.mean[alike].min(), rtol=1e-9, atol=1e-13)
+
+
+def test_of_equal_errors_the_largest_alpha_is_taken():
+    mse = np.outer([5.0, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
+    errors = CVErrors(mse, np.ones(2), 2.0)
+    assert errors.best() == errors.chosen("1se", np.array([0, 2, 2, 2, 3])) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseStepCV(30, cv=4),
+        SparseStepCV(np.geomspace(1e3, 1e-3, 40), cv=4, rule="average"),
+        SparseStepCV(shrink="cv"),
+        *(SparseStepIC(criterion) for criterion in ("aic", "bic", "ebic", "gic")),
+    ],
+    ids=str,
+)
+def test_of_perfect_fits_the_sparsest_is_chosen_and_not_shrunk(model):
+    X, _ = table(40, 5)
+    model.fit(X, 1.0 + 2.0 * X[:, 1])
+    assert_allclose(model.coef_, [0, 2, 0, 0, 0], atol=1e-12)
+    assert getattr(model, "shrinkage_", 0.0) == 0.0
 
 
 def test_the_noise_that_all_alphas_share_misleads_the_classic_rule():
@@ -88,6 +122,17 @@ def test_the_noise_that_all_alphas_share_misleads_the_classic_rule():
 # -- average -----------------------------------------------------------------------------------
 
 
+def average(A, coefs, errors, n):
+    """Inclusion and coefficients: models weighted by the likelihood of n held-out rows."""
+    weights = (errors / errors.min()) ** (-n / 3)
+    weights /= weights.sum()
+    inclusion, coef = weights @ (coefs.T != 0), np.zeros(len(coefs))
+    # On the variables kept, the nearest to the predictions of the whole average.
+    kept = inclusion > 0.5
+    coef[kept] = np.linalg.lstsq(A[:, kept], A @ coefs @ weights)[0]
+    return inclusion, coef
+
+
 @pytest.mark.parametrize("splits", SPLITS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [True, False])
@@ -97,18 +142,13 @@ def test_the_average_is_weighted_by_the_likelihood_of_held_out_rows(splits, weig
     cv = SPLITS[splits]
     model = SparseStepCV(40, cv=cv, rule="average", fit_intercept=intercept)
     model.fit(X, y, sample_weight=weight)
-    n = sum(weight[test].sum() for _, test in cv.split(X))
-    weights = (model.cv_mean_ / model.cv_mean_.min()) ** (-min(n, weight.sum()) / 3)
-    weights /= weights.sum()
-    inclusion = weights @ (model.path_.coefs.T != 0)
+    n = min(sum(weight[test].sum() for _, test in cv.split(X)), weight.sum())
+    mean = np.average(X, axis=0, weights=weight)
+    A = np.sqrt(weight)[:, None] * (X - mean * intercept)
+    inclusion, expected = average(A, model.path_.coefs, model.cv_mean_, n)
     assert_allclose(model.inclusion_, inclusion, rtol=1e-9)
-    # On the variables kept, the nearest to the predictions of the whole average.
-    root, kept = np.sqrt(weight)[:, None], inclusion > 0.5
-    A = root * (X - np.average(X, axis=0, weights=weight) * intercept)
-    expected = np.zeros(8)
-    expected[kept] = np.linalg.lstsq(A[:, kept], A @ model.path_.coefs @ weights)[0]
     assert_allclose(model.coef_, expected, rtol=1e-7, atol=1e-9)
-    about = np.average(y, weights=weight) - np.average(X, axis=0, weights=weight) @ expected
+    about = np.average(y, weights=weight) - mean @ expected
     assert model.intercept_ == pytest.approx(about if intercept else 0.0, abs=1e-9)
     assert model.alpha_ == model.alpha_min_
 
@@ -121,21 +161,10 @@ def test_the_error_of_an_average_is_that_of_averaging_without_each_fold():
     for k, (train, test) in enumerate(cv.split(X)):
         path = SparseStepCV(alphas, cv=3).fit(X[train], y[train]).path_
         others = np.delete(model.mse_path_, k, axis=1).mean(axis=1)
-        weights = (others / others.min()) ** (-45 / 3)
-        weights /= weights.sum()
-        kept = weights @ (path.coefs.T != 0) > 0.5
-        A, coef = X[train] - X[train].mean(axis=0), np.zeros(6)
-        coef[kept] = np.linalg.lstsq(A[:, kept], A @ path.coefs @ weights)[0]
+        _, coef = average(X[train] - X[train].mean(axis=0), path.coefs, others, 45)
         intercept = y[train].mean() - X[train].mean(axis=0) @ coef
         errors.append(np.mean((y[test] - intercept - X[test] @ coef) ** 2))
     assert f"{np.mean(errors):.5g}" in str(model.summary())
-
-
-def test_of_perfect_fits_the_average_is_the_model():
-    X, _ = table(40, 5)
-    alphas = np.geomspace(1e3, 1e-3, 40)
-    model = SparseStepCV(alphas, rule="average", cv=4).fit(X, 1.0 + 2.0 * X[:, 1])
-    assert_allclose(model.coef_, [0, 2, 0, 0, 0], atol=1e-9)
 
 
 @pytest.mark.parametrize("shrink", [None, "cv"])
@@ -151,12 +180,6 @@ def test_collinear_variables_that_cancel_each_other_are_not_torn_apart(shrink):
         model = SparseStepCV(rule=rule, shrink=shrink).fit(X[:150], y[:150])
         errors.append(np.mean((y[150:] - model.predict(X[150:])) ** 2))
     assert errors[1] < 1.5 * errors[0]
-
-
-def test_a_single_split_can_be_averaged():
-    X, y = table(60, 5)
-    model = SparseStepCV(rule="average", cv=ShuffleSplit(1, random_state=0)).fit(X, y)
-    assert model.inclusion_.shape == (5,)
 
 
 # -- shrinkage ---------------------------------------------------------------------------------
@@ -219,13 +242,6 @@ def test_shrinkage_does_not_depend_on_units(seed):
     assert_allclose(other.inclusion_, one.inclusion_, rtol=1e-6, atol=1e-9)
 
 
-def test_without_noise_nothing_is_shrunk():
-    X, _ = table(60, 5)
-    model = SparseStepCV(shrink="cv").fit(X, X[:, 0] - 2 * X[:, 1])
-    assert model.shrinkage_ == 0.0
-    assert_allclose(model.coef_, [1, -2, 0, 0, 0], atol=1e-9)
-
-
 def test_shrinkage_predicts_noisy_targets_better():
     rng = np.random.default_rng(0)
     risk = np.zeros(2)
@@ -240,49 +256,33 @@ def test_shrinkage_predicts_noisy_targets_better():
 
 # -- all of them -------------------------------------------------------------------------------
 
-CHOICES = [("paired", None), ("average", None), ("min", "cv"), ("average", "cv")]
 
-
-@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
-def test_several_targets_are_each_for_itself(rule, shrink):
+@pytest.mark.parametrize(
+    ("rule", "shrink"),
+    [("1se", None), ("paired", None), ("average", None), ("min", "cv"), ("average", "cv")],
+)
+def test_each_target_alone_moments_of_folds_and_a_file_give_the_same_model(rule, shrink, tmp_path):
     X, y = table(60, 6, noise=6.0)
     Y = np.column_stack([y, np.random.default_rng(1).standard_normal(60) + X[:, 3]])
-    both = SparseStepCV(rule=rule, shrink=shrink).fit(X, Y)
-    for t in range(2):
-        one = SparseStepCV(rule=rule, shrink=shrink).fit(X, Y[:, t])
-        assert_allclose(both.coef_[t], one.coef_, rtol=1e-7, atol=1e-9)
-        for name in ("alpha_paired_", "inclusion_", "shrinkage_"):
-            if hasattr(one, name):
-                assert_allclose(getattr(both, name)[t], getattr(one, name), rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize(("rule", "shrink"), [("1se", None), *CHOICES])
-def test_moments_of_folds_give_the_same_model(rule, shrink):
-    X, y = table(60, 6, noise=6.0)
-    folds = [Moments.from_data(X[k : k + 12], y[k : k + 12]) for k in range(0, 60, 12)]
-    rows = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, y)
-    moments = SparseStepCV(rule=rule, shrink=shrink).fit_moments(folds)
-    assert_allclose(moments.coef_, rows.coef_, rtol=1e-8, atol=1e-10)
-    assert_allclose(moments.mse_path_, rows.mse_path_, rtol=1e-9)
-    assert str(moments.summary()) == str(rows.summary())
-
-
-@pytest.mark.parametrize(("rule", "shrink"), CHOICES)
-@pytest.mark.parametrize("targets", [1, 2])
-def test_a_model_file_keeps_all_of_it(rule, shrink, targets, tmp_path):
-    X, y = table(60, 6, noise=6.0)
-    y = y if targets == 1 else np.column_stack([y, X[:, 2] - y])
-    model = SparseStepCV(rule=rule, shrink=shrink).fit(X, y)
-    save_model(model, tmp_path / "model.json")
-    read = load_model(tmp_path / "model.json")
-    assert read.get_params() == model.get_params()
+    both = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, Y)
+    folds = [Moments.from_data(X[k : k + 12], Y[k : k + 12]) for k in range(0, 60, 12)]
+    by_moments = SparseStepCV(rule=rule, shrink=shrink).fit_moments(folds)
+    assert_allclose(by_moments.coef_, both.coef_, rtol=1e-8, atol=1e-10)
+    assert_allclose(by_moments.mse_path_, both.mse_path_, rtol=1e-9)
     names = ["coef_", "alpha_", "alpha_min_", "alpha_paired_", "alpha_1se_", "cv_paired_se_"]
-    names += ["inclusion_"] if rule == "average" else []
-    names += ["shrinkage_"] if shrink else []
-    for name in names:
-        assert_array_equal(getattr(read, name), getattr(model, name))
-    assert str(read.summary()) == str(model.summary())
-    assert_array_equal(read.predict(X), model.predict(X))
+    names += ["inclusion_"] * (rule == "average") + ["shrinkage_"] * (shrink is not None)
+    for t in range(2):
+        assert str(by_moments.summary(target=t)) == str(both.summary(target=t))
+        one = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, Y[:, t])
+        for name in names:
+            assert_allclose(getattr(both, name)[t], getattr(one, name), rtol=1e-7, atol=1e-9)
+    for model in (one, both):
+        save_model(model, tmp_path / "model.json")
+        read = load_model(tmp_path / "model.json")
+        assert read.get_params() == model.get_params()
+        assert all(np.array_equal(getattr(read, name), getattr(model, name)) for name in names)
+        assert str(read.summary()) == str(model.summary())
+        assert_array_equal(read.predict(X), model.predict(X))
 
 
 def test_the_summary_says_why_there_are_no_standard_errors():

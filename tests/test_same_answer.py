@@ -51,9 +51,9 @@ def assert_same_by_moments(model, other, X):
     assert_same(model, other, lost=lost, lost_at_zero=np.sum(lost * np.abs(X.mean(axis=0))))
 
 
-def splits_of(folds, count):
-    """The splits that test each fold once."""
-    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(count)]
+def splits_of(folds):
+    """The splits that test each of three folds once."""
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
 
 
 # Which of dependent columns are kept is a matter of rounding.
@@ -80,19 +80,17 @@ models = st.one_of(
 @given(kind=kinds, shape=shapes, seed=seeds, model=models, intercept=st.booleans())
 def test_orders_of_rows_and_columns_and_of_memory(kind, shape, seed, model, intercept):
     X, y = rows(kind, *shape, seed)
-    model = clone(model).set_params(fit_intercept=intercept)
-    n, m = shape
     rng = np.random.default_rng(seed)
-    order, columns = rng.permutation(n), rng.permutation(m)
-    fold = np.arange(n) % 3
-    first, other, fortran = clone(model), clone(model), clone(model)
-    if hasattr(model, "cv"):
-        first.set_params(cv=splits_of(fold, 3))
-        fortran.set_params(cv=splits_of(fold, 3))
-        other.set_params(cv=splits_of(fold[order], 3))
-    first.fit(X, y)
-    assert_same(first, other.fit(X[order][:, columns], y[order]), columns)
-    assert_same(first, fortran.fit(np.asfortranarray(X), y))
+    order, columns = (rng.permutation(size) for size in shape)
+    fold = np.arange(len(y)) % 3
+
+    def fitted(X, y, fold):
+        cv = {"cv": splits_of(fold)} if hasattr(model, "cv") else {}
+        return clone(model).set_params(fit_intercept=intercept, **cv).fit(X, y)
+
+    first = fitted(X, y, fold)
+    assert_same(first, fitted(X[order][:, columns], y[order], fold[order]), columns)
+    assert_same(first, fitted(np.asfortranarray(X), y, fold))
 
 
 @settings(max_examples=30)
@@ -109,25 +107,19 @@ def test_in_memory_or_streamed(kind, shape, seed, model, file, tmp_path_factory)
     path = tmp_path_factory.getbasetemp() / f"rows.{file}"
     table = pa.table([*X.T, y], names=[*names, "y"])
     pa.csv.write_csv(table, path) if file == "csv" else pq.write_table(table, path)
-    streamed = clone(model)
-    if hasattr(model, "cv"):
-        model = clone(model).set_params(cv=splits_of(fold_numbers(shape[0], 3, seed=5), 3))
-        streamed.fit_moments(read_moments(path, "y", folds=3, seed=5))
+    in_folds = hasattr(model, "cv")
+    moments = read_moments(path, "y", folds=3, seed=5) if in_folds else read_moments(path, "y")
+    streamed = [clone(model).fit_moments(moments)]
+    if in_folds:
+        model = clone(model).set_params(cv=splits_of(fold_numbers(shape[0], 3, seed=5)))
     else:
-        streamed.fit_moments(read_moments(path, "y"))
-    assert_same_by_moments(clone(model).fit(X, y), streamed, X)
-
-
-@settings(max_examples=30)
-@given(kind=for_moments, shape=shapes, seed=seeds, data=st.data(), alpha=st.floats(0.01, 100.0))
-def test_in_any_number_of_batches(kind, shape, seed, data, alpha):
-    X, y = rows(kind, *shape, seed)
-    cuts = data.draw(st.lists(st.integers(0, shape[0]), max_size=6).map(sorted))
-    edges = [0, *cuts, shape[0]]
-    batches = [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
-    moments = Moments.from_batches(batches)
-    batched = SparseStep(alpha).fit_moments(moments)
-    assert_same_by_moments(SparseStep(alpha).fit(X, y), batched, X)
+        cuts = np.sort(np.random.default_rng(seed).integers(0, shape[0] + 1, 4))
+        edges = [0, 0, *np.repeat(cuts, 2), shape[0]]  # some batches are empty
+        batches = [(X[a:b], y[a:b]) for a, b in pairwise(edges)]
+        streamed.append(clone(model).fit_moments(Moments.from_batches(batches)))
+    model.fit(X, y)
+    for other in streamed:
+        assert_same_by_moments(model, other, X)
 
 
 @pytest.mark.parametrize("shape", [(3000, 60), (60, 300)])
@@ -140,18 +132,13 @@ def test_one_thread_or_two(kind, shape):
             with threadpool_limits(threads):
                 found.append(clone(model).fit(X, y))
         assert_same(*found)
+        # Twice is the same to the last bit.
+        first, second = (clone(model).fit(X.copy(), y.copy()) for _ in range(2))
+        assert_array_equal([first.intercept_, *first.coef_], [second.intercept_, *second.coef_])
     one, two, default = (SparseStepCV(15, cv=4, n_jobs=n).fit(X, y) for n in (1, 2, None))
     for other in (two, default):
         assert_array_equal(other.coef_, one.coef_)
         assert_array_equal(other.mse_path_, one.mse_path_)
-
-
-@pytest.mark.parametrize("model", [SparseStep(1.0), SparseStepIC(alphas=9), SparseStepCV(9, cv=3)])
-def test_twice_is_the_same_to_the_last_bit(model):
-    X, y = rows("ar1", 200, 15, 1)
-    first, second = clone(model).fit(X, y), clone(model).fit(X.copy(), y.copy())
-    assert_array_equal(first.coef_, second.coef_)
-    assert first.intercept_ == second.intercept_
 
 
 @pytest.mark.filterwarnings("ignore::sparsestep.errors.LostDigitsWarning")

@@ -5,24 +5,24 @@ import json
 import numpy as np
 import pytest
 
-from sparsestep.study.claims import answer_of, claims_of, deviations_of
+from sparsestep.study.claims import answer_of, claims_of, deviations_of, verdict
 from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS
 from sparsestep.study.report import claims_in_short, markdown_of, ranks_in_short, summary_of
 from sparsestep.study.statistics import analyse
 from study_table import made_up
 
 
-def with_order(column, order, *, results=None):
-    """Results in which the methods stand in this order on a measure."""
+def with_order(columns, order, *, results=None):
+    """Results in which the methods stand in this order on measures."""
     results = (made_up()[0] if results is None else results).copy()
     places = results["method"].map({method: 0.1 * (1 + i) for i, method in enumerate(order)})
-    results[column] = 1 - places if column == "hit_rate" else places
+    for column in columns.split():
+        results[column] = 1 - places if column == "hit_rate" else places
     return results
 
 
 def single_best(column, best, worst):
     """Results on which a method is alone best, or alone worst, on so many data sets."""
-    results = made_up()[0].copy()
     values = np.full((180, 6), 0.5)
     row = 0
     for counts, value in ((best, 0.4), (worst, 0.6)):
@@ -31,13 +31,15 @@ def single_best(column, best, worst):
             row += count
     assert row <= 180
     # Rows are sorted by data set and method.
-    results[column] = (1 - values if column == "hit_rate" else values).ravel()
-    return results
+    return made_up()[0].assign(**{column: (1 - values if column == "hit_rate" else values).ravel()})
 
 
 def claim(number, results, **about):
-    _, run = made_up()
-    return claims_of(analyse(results, run | about))[number - 1]
+    return claims_of(analyse(results, made_up()[1] | about))[number - 1]
+
+
+def reasons(number, results, **about):
+    return " ".join(claim(number, results, **about)["reasons"])
 
 
 ORDERS = [
@@ -60,11 +62,18 @@ def test_the_order_of_average_ranks(number, column, order, verdict):
     assert judged["parts"][0]["ours"] == f"{order[0]} 1.00 first"
 
 
-def test_a_shared_first_place_is_not_the_best():
-    results = with_order("mse_y", ["SparseStep", "OLS", "Ridge", "Lasso", "SCAD", "MC+"])
-    rows = results["method"] == "OLS"
-    results.loc[rows, "mse_y"] = results.loc[results["method"] == "SparseStep", "mse_y"].to_numpy()
-    assert claim(3, results)["verdict"] == "not reproduced"
+@pytest.mark.parametrize(
+    ("number", "column", "order"),
+    [
+        (2, "hit_rate", ["MC+", "SparseStep", "SCAD", "Lasso", "Ridge", "OLS"]),
+        (3, "mse_y", ["SparseStep", "OLS", "Ridge", "Lasso", "SCAD", "MC+"]),
+    ],
+)
+def test_a_shared_first_place_is_not_the_best(number, column, order):
+    results = with_order(column, order)
+    first = results.loc[results["method"] == order[0], column].to_numpy()
+    results.loc[results["method"] == order[1], column] = first
+    assert not claim(number, results)["parts"][0]["holds"]
 
 
 HITS = {"SparseStep": 30, "MC+": 26, "SCAD": 11}
@@ -89,23 +98,18 @@ COUNTS = [
 def test_counts_of_the_single_best_and_worst(number, column, best, worst, holds):
     judged = claim(number, single_best(column, best, worst))
     assert [part["holds"] for part in judged["parts"]] == [bool(each) for each in holds]
-    expected = (
-        "reproduced" if all(holds) else "partly reproduced" if any(holds) else "not reproduced"
-    )
-    assert judged["verdict"] == expected
+    assert judged["verdict"] == verdict(holds)
     if number == 4 and best["SCAD"] > best["Ridge"]:
         assert judged["parts"][0]["ours"].startswith("SCAD most often best (SCAD 40, Ridge 39")
 
 
 def test_rejection_on_all_measures():
     assert claim(7, made_up()[0])["verdict"] == "reproduced"
-    results = made_up()[0].copy()
-    results["hit_rate"] = 0.5
+    results = made_up()[0].assign(hit_rate=0.5)
     judged = claim(7, results)
     assert judged["verdict"] == "partly reproduced"
     assert [part["holds"] for part in judged["parts"]] == [True, False, True, True]
-    for column in ("mse_b", "mse_y", "time"):
-        results[column] = 0.5
+    results = results.assign(mse_b=0.5, mse_y=0.5, time=0.5)
     assert claim(7, results)["verdict"] == "not reproduced"
 
 
@@ -124,22 +128,13 @@ def test_holm_as_in_the_paper_and_not():
     assert claim(8, results)["verdict"] == "reproduced"
     results = with_order("mse_b", [*equal, "Ridge", "OLS"], results=results)
     judged = claim(8, results)
-    assert [part["holds"] for part in judged["parts"]] == [
-        True,
-        False,
-        True,
-        True,
-        True,
-        True,
-        True,
-    ]
+    assert [part["holds"] for part in judged["parts"]] == [True, False, *[True] * 5]
     assert "better than Lasso" in judged["parts"][1]["ours"]
     slow = ["SCAD", "MC+", "OLS", "Ridge", "Lasso", "SparseStep"]
     results = with_order("time", slow, results=results)
     assert "worse than SCAD" in claim(8, results)["parts"][-1]["ours"]
-    for column in ("mse_b", "hit_rate", "mse_y"):
-        order = ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"]
-        results = with_order(column, order, results=results)
+    last = ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"]
+    results = with_order("mse_b hit_rate mse_y", last, results=results)
     # MC+ is next to SparseStep in every data set, and so separated as well.
     assert claim(8, results)["verdict"] == "not reproduced"
 
@@ -164,26 +159,29 @@ def test_the_cost_in_least_squares_solutions(ratios, verdict):
     assert bool(judged["reasons"]) == (verdict != "reproduced")
 
 
-# --- reasons --------------------------------------------------------------------------------------
+SPARSESTEP_FIRST = ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"]
+
+
+def with_optimality_of_scad(results, value):
+    return results.assign(
+        optimality=results["optimality"].where(results["method"] != "SCAD", value)
+    )
 
 
 def test_reasons_are_given_only_for_what_differs_and_only_if_true():
-    order = ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"]
-    results = with_order("mse_b", order)
-    assert claim(3, with_order("mse_y", order))["reasons"] == ()
-    said = " ".join(claim(1, results)["reasons"])
+    assert reasons(3, with_order("mse_y", SPARSESTEP_FIRST)) == ""
+    results = with_order("mse_b", SPARSESTEP_FIRST)
+    said = reasons(1, results)
     assert "SCAD and MC+ are converged here, to 1e-07" in said
     assert "tie" not in said and "rows to learn from" not in said
-    results["optimality"] = results["optimality"].where(results["method"] != "SCAD", 1e-3)
-    assert "converged" not in " ".join(claim(1, results)["reasons"])
+    assert "converged" not in reasons(1, with_optimality_of_scad(results, 1e-3))
 
 
 def test_what_is_said_of_rivals_run_as_in_2015():
-    results = with_order("mse_b", ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"])
-    results["optimality"] = results["optimality"].where(results["method"] != "SCAD", 0.03)
-    said = " ".join(claim(1, results, rivals="2015")["reasons"])
+    results, run = with_order("mse_b", SPARSESTEP_FIRST), made_up()[1]
+    results = with_optimality_of_scad(results, 0.03)
+    said = reasons(1, results, rivals="2015")
     assert "run as in 2015 here, and stop up to 3e-02" in said and "are converged here" not in said
-    _, run = made_up()
     notes = " ".join(deviations_of(analyse(results, run | {"rivals": "2015"})))
     assert "not converged: the worst fit of SCAD is 3e-02" in notes
     assert "run to convergence" not in notes
@@ -193,38 +191,30 @@ def test_what_is_said_of_rivals_run_as_in_2015():
 
 def test_reasons_name_ends_of_the_grid_of_the_methods_in_question():
     results = single_best("mse_b", {"SCAD": 40}, {"OLS": 60})
-    said = " ".join(claim(4, results)["reasons"])
-    at_end = ((results["method"] == "Ridge") & (results["at_end"] == "smallest")).sum()
+    said, ridge = reasons(4, results), results["method"] == "Ridge"
+    at_end = (ridge & (results["at_end"] == "smallest")).sum()
     assert f"best lambda of Ridge is the smallest of its grid on {at_end} of 180" in said
     assert "All six methods tie, within 0.0001, on 80 of 180" in said
-    results.loc[results["method"] == "Ridge", "at_end"] = ""
-    assert "best lambda" not in " ".join(claim(4, results)["reasons"])
+    assert "best lambda" not in reasons(4, results.assign(at_end=results["at_end"].mask(ridge, "")))
 
 
 def test_a_smaller_study_says_so():
-    results, run = made_up(scale="quick")
-    claims = claims_of(analyse(results, run))
-    differing = [one for one in claims[:6] if one["verdict"] != "reproduced"]
+    analysis = analyse(*made_up(scale="quick"))
+    differing = [one for one in claims_of(analysis)[:6] if one["verdict"] != "reproduced"]
     assert differing
     for one in differing:
-        assert one["reasons"][0].startswith(
-            "This study has 2000 rows to learn from and m up to 100"
-        )
-    assert "check of the machinery" in deviations_of(analyse(results, run))[0]
+        assert "2000 rows to learn from and m up to 100" in one["reasons"][0]
+    assert "check of the machinery" in deviations_of(analysis)[0]
     assert "paper's sizes" in deviations_of(analyse(*made_up()))[0]
 
 
 def test_where_sparsestep_is_first_is_named():
-    order = ["Lasso", "SparseStep", "MC+", "SCAD", "Ridge", "OLS"]
-    results = with_order("mse_y", order)
-    said = " ".join(claim(3, results)["reasons"])
-    assert "SparseStep has the best average rank at no single level of the design" in said
+    results = with_order("mse_y", ["Lasso", "SparseStep", "MC+", "SCAD", "Ridge", "OLS"])
+    said = "SparseStep has the best average rank at"
+    assert f"{said} no single level of the design" in reasons(3, results)
     better = (results["method"] == "SparseStep") & (results["snr"] == 10.0)
     results.loc[better, "mse_y"] = 0.01
-    assert "best average rank at SNR 10 only" in " ".join(claim(3, results)["reasons"])
-
-
-# --- the open question ----------------------------------------------------------------------------
+    assert f"{said} SNR 10 only" in reasons(3, results)
 
 
 def nearly_equal(replicates, gap):
@@ -267,67 +257,46 @@ def test_a_worse_method_is_said_to_be_worse():
     assert set(answer["by_setting"]) == set(answer["measures"])
 
 
-# --- the summary ----------------------------------------------------------------------------------
-
-
-def summary(replicates=1, **options):
-    return summary_of(analyse(*made_up(replicates, **options)))
-
-
-def test_the_summary_is_json_and_repeats():
-    first = json.dumps(summary(2, extras=True), allow_nan=False)
-    assert first == json.dumps(summary(2, extras=True), allow_nan=False)
+def test_the_summary_is_json_and_its_markdown_is_made_of_it_alone():
+    analysis = analyse(*made_up(2, extras=True))
+    first = json.dumps(summary_of(analysis), allow_nan=False)
+    assert first == json.dumps(summary_of(analyse(*made_up(2, extras=True))), allow_nan=False)
     assert len(first) < 60_000
     loaded = json.loads(first)
+    text = markdown_of(loaded)
     assert list(loaded["in_place_of_sparsestep"]) == [*VARIANTS, *EXTRAS]
     for column, measure in loaded["measures"].items():
+        for method in METHODS:
+            expected = analysis.rankings[column].ranks[method].mean()
+            assert measure["average_rank"][method] == pytest.approx(expected, rel=1e-3)
+        assert sum(measure["best"].values()) <= 360
+        assert f"| SparseStep | {measure['average_rank']['SparseStep']:.2f} |" in text
         for variant, row in measure["variants"].items():
             rank = loaded["in_place_of_sparsestep"][variant][column]
             assert row["average_rank"] == rank and set(row["holm"]) == set(METHODS) - {"SparseStep"}
-            assert f"| {variant} | {rank:.2f} | {row['best']} |" in markdown_of(loaded)
-        assert f"- SparseStep swap is {row['is']}." in markdown_of(loaded)
+            assert f"| {variant} | {rank:.2f} | {row['best']} |" in text
+        assert f"- SparseStep swap is {row['is']}." in text
+    for one in loaded["claims"]:
+        assert f"| {one['number']} | {one['claim']} |" in text
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} <= {5, 6, 8}
     assert "SparseStep BIC" in ranks_in_short(loaded)
-    assert "variants" not in summary()["measures"]["mse_b"]
+    assert len(claims_in_short(loaded).splitlines()) == 11
     assert loaded["measures"]["mse_b"]["by_setting"]["friedman"]["blocks"] == 180
     assert loaded["methods"]["OLS"]["optimality"] is None
 
 
-def test_the_summary_holds_the_ranks_of_the_results():
-    results, run = made_up()
-    analysis = analyse(results, run)
-    found = summary()["measures"]["mse_y"]
-    for method in METHODS:
-        expected = analysis.rankings["mse_y"].ranks[method].mean()
-        assert found["average_rank"][method] == pytest.approx(expected, rel=1e-3)
-    assert sum(found["best"].values()) <= 180
-
-
 def test_an_infinite_f_is_no_number_in_json():
-    results = made_up()[0]
-    for column in ("mse_b", "hit_rate", "mse_y", "time"):
-        results = with_order(column, METHODS, results=results)
+    results = with_order("mse_b hit_rate mse_y time", METHODS)
     found = summary_of(analyse(results, made_up()[1]))
     json.dumps(found, allow_nan=False)
     assert found["measures"]["mse_b"]["friedman"]["f"] is None
     assert "F ∞" in markdown_of(found)
 
 
-def test_markdown_is_made_of_the_summary_alone():
-    found = json.loads(json.dumps(summary(2)))
-    text = markdown_of(found)
-    for one in found["claims"]:
-        assert f"| {one['number']} | {one['claim']} |" in text
-    for measure in found["measures"].values():
-        assert f"| SparseStep | {measure['average_rank']['SparseStep']:.2f} |" in text
-    for line in text.splitlines():
-        if line.startswith("|"):
-            assert line.count("|") in (5, 6, 8)
-    assert len(claims_in_short(found).splitlines()) == 11
-
-
 def test_extras_do_not_change_the_ranks_of_the_six():
-    plain, more = analyse(*made_up()), made_up(extras=True)
-    kept = more[0][more[0]["method"].isin(METHODS)]
-    with_extras, without = analyse(*more), analyse(kept, more[1])
-    for column in plain.rankings:
-        assert with_extras.rankings[column].ranks.equals(without.rankings[column].ranks)
+    results, run = made_up(extras=True)
+    with_extras = analyse(results, run)
+    without = analyse(results[results["method"].isin(METHODS)], run)
+    assert "variants" not in summary_of(without)["measures"]["mse_b"]
+    for column, ranking in without.rankings.items():
+        assert with_extras.rankings[column].ranks.equals(ranking.ranks)

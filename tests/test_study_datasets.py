@@ -1,51 +1,34 @@
 """The study's data sets are what section 4 of the paper says, whoever draws them and when."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from sparsestep.study.datasets import (
-    FOLDS,
-    SCALES,
-    SETTINGS,
-    DataSet,
-    Scale,
-    draw,
-    factors,
-    generate,
-    noise_directions,
-    paper_grid,
-    settings_of,
-)
+from sparsestep.study import datasets
+from sparsestep.study.datasets import DataSet, Scale, draw, factors, generate, settings_of
 
+CORRELATIONS = ("uncorrelated", "constant", "noise")
 SMALL = Scale("small", n_train=600, n_test=300, sizes=(10, 50, 100))
 
 
-def settings_like(**wanted):
-    return [
-        setting
-        for setting in settings_of(SCALES["paper"])
-        if all(getattr(setting, name) == value for name, value in wanted.items())
-    ]
-
-
 def test_the_design_is_that_of_the_paper():
-    settings = settings_of(SCALES["paper"])
-    assert len(settings) == SETTINGS == 180
+    settings = settings_of(datasets.SCALES["paper"])
+    assert len(settings) == datasets.SETTINGS == 180
     assert [setting.dataset for setting in settings] == list(range(180))
-    kinds = {(s.m, s.sparsity, s.snr, s.correlation) for s in settings}
-    assert len(kinds) == 180
-    assert {s.m for s in settings} == {10, 50, 100, 500}
-    assert {s.sparsity for s in settings} == {0, 25, 50, 75, 95}
-    assert {s.snr for s in settings} == {0.1, 1.0, 10.0}
-    assert (SCALES["paper"].n_train, SCALES["paper"].n_test) == (20_000, 10_000)
-    grid = paper_grid()
+    assert {(s.m, s.sparsity, s.snr, s.correlation) for s in settings} == set(
+        product((10, 50, 100, 500), (0, 25, 50, 75, 95), (0.1, 1.0, 10.0), CORRELATIONS)
+    )
+    assert (datasets.SCALES["paper"].n_train, datasets.SCALES["paper"].n_test) == (20_000, 10_000)
+    grid = datasets.paper_grid()
     assert (len(grid), grid[0], grid[-1]) == (101, 2.0**15, 2.0**-15)
-    np.testing.assert_allclose(np.diff(np.log2(grid)), -0.3, rtol=1e-12)
+    assert_allclose(np.diff(np.log2(grid)), -0.3, rtol=1e-12)
 
 
 def test_numbers_of_data_sets_do_not_depend_on_the_scale():
-    paper = {s.dataset: s for s in settings_of(SCALES["paper"], replicates=3)}
-    quick = settings_of(SCALES["quick"], replicates=3)
+    paper = {s.dataset: s for s in settings_of(datasets.SCALES["paper"], replicates=3)}
+    quick = settings_of(datasets.SCALES["quick"], replicates=3)
     assert len(quick) == 3 * 135
     assert all(paper[setting.dataset] == setting for setting in quick)
     assert {s.dataset // 180 for s in quick if s.replicate == 2} == {2}
@@ -55,8 +38,8 @@ def test_numbers_of_data_sets_do_not_depend_on_the_scale():
 def test_variables_coefficients_and_noise(setting):
     X, y, b = draw(setting, SMALL)
     assert X.shape == (900, setting.m)
-    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-14)
-    np.testing.assert_allclose(X.var(axis=0), 1.0, rtol=1e-13)
+    assert_allclose(X.mean(axis=0), 0.0, atol=1e-14)
+    assert_allclose(X.var(axis=0), 1.0, rtol=1e-13)
     zeros = int(np.floor(setting.m * setting.sparsity / 100))
     assert np.count_nonzero(b) == setting.m - zeros
     assert np.all(b[: setting.m - zeros] != 0.0)
@@ -66,10 +49,10 @@ def test_variables_coefficients_and_noise(setting):
     assert signal @ signal / (noise @ noise) == pytest.approx(setting.snr, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["uncorrelated", "constant", "noise"])
+@pytest.mark.parametrize("kind", CORRELATIONS)
 def test_correlations_of_the_rows(kind):
-    setting = settings_like(m=50, correlation=kind)[0]
-    scale = SCALES["paper"]
+    scale = datasets.SCALES["paper"]
+    setting = next(s for s in settings_of(scale) if (s.m, s.correlation) == (50, kind))
     X, _, _ = draw(setting, scale)
     n = len(X)
     rng = np.random.default_rng(np.random.SeedSequence(20170116, spawn_key=(setting.dataset,)))
@@ -84,25 +67,11 @@ def test_correlations_of_the_rows(kind):
 @pytest.mark.parametrize("m", [10, 100])
 def test_the_noise_is_that_of_hardin_garcia_and_golan(m):
     """Their Algorithm 4: the base matrix, here I, plus epsilon u_i'u_j off the diagonal."""
-    seed = 5
-    U = noise_directions(m, np.random.default_rng(seed))
-    assert U.shape == (m, 2)
-    v = np.random.default_rng(seed).uniform(-1, 1, (m, 2))
-    expected = np.eye(m)
-    for i in range(m):
-        for j in range(m):
-            if i != j:
-                u_i, u_j = v[i] / np.hypot(*v[i]), v[j] / np.hypot(*v[j])
-                expected[i, j] += 0.01 * (u_i @ u_j)
-    d, F = factors("noise", m, np.random.default_rng(seed))
-    matrix = d * np.eye(m) + F @ F.T
-    np.testing.assert_allclose(matrix, expected, atol=1e-15)
-    off = matrix[~np.eye(m, dtype=bool)]
-    assert np.max(np.abs(off)) <= 0.01 * (1 + 1e-12)
-    # Positive definite: epsilon is below the smallest eigenvalue of the base matrix, which is 1.
-    values = np.linalg.eigvalsh(matrix)
-    assert values[0] >= 1.0 - 0.01 - 1e-12
-    assert values[-1] <= 1.0 + (m - 1) * 0.01 + 1e-12
+    u = np.random.default_rng(5).uniform(-1, 1, (m, 2))
+    u /= np.hypot(*u.T)[:, None]
+    expected = np.where(np.eye(m), 1.0, 0.01 * u @ u.T)
+    d, F = factors("noise", m, np.random.default_rng(5))
+    assert_allclose(d * np.eye(m) + F @ F.T, expected, atol=1e-15)
 
 
 def test_an_unknown_correlation_is_refused():
@@ -115,7 +84,7 @@ def test_a_data_set_depends_on_its_number_only():
     first = {s.dataset: draw(s, SMALL) for s in some}
     for setting in reversed(some):
         for before, again in zip(first[setting.dataset], draw(setting, SMALL), strict=True):
-            np.testing.assert_array_equal(before, again)
+            assert_array_equal(before, again)
     # The same setting in another replicate, and other settings of the same size, differ.
     twins = [s for s in settings_of(SMALL, replicates=2) if s.dataset % 180 == 7]
     assert len(twins) == 2
@@ -126,14 +95,15 @@ def test_a_data_set_depends_on_its_number_only():
 
 
 def test_moments_are_those_of_the_rows():
-    setting = settings_like(m=10, sparsity=50, snr=1.0, correlation="constant")[0]
+    setting = settings_of(SMALL)[22]
     data = generate(setting, SMALL)
     X, y, b = draw(setting, SMALL)
-    np.testing.assert_array_equal(data.b, b)
-    assert [fold.n_samples for fold in data.folds] == [60] * FOLDS
+    assert setting.correlation == "constant" and 0 < np.count_nonzero(b) < len(b)
+    assert_array_equal(data.b, b)
+    assert [fold.n_samples for fold in data.folds] == [60] * datasets.FOLDS
     assert data.test.n_samples == 300
     for moments, rows in [(data.folds[3], slice(180, 240)), (data.test, slice(600, 900))]:
-        np.testing.assert_allclose(moments.mean_x, X[rows].mean(axis=0), atol=1e-13)
+        assert_allclose(moments.mean_x, X[rows].mean(axis=0), atol=1e-13)
         residual = y[rows] - X[rows] @ b - 0.25
         assert moments.rss(b, 0.25) == pytest.approx(residual @ residual, rel=1e-12)
 
@@ -146,11 +116,10 @@ def test_a_saved_data_set_is_read_back_exactly(tmp_path):
     data.save(folder)
     assert DataSet.is_saved(folder)
     again = DataSet.load(folder)
-    np.testing.assert_array_equal(again.b, data.b)
-    pieces = zip([*data.folds, data.test], [*again.folds, again.test], strict=True)
-    for before, after in pieces:
-        np.testing.assert_array_equal(before.xtx, after.xtx)
-        np.testing.assert_array_equal(before.xty, after.xty)
+    assert_array_equal(again.b, data.b)
+    for before, after in zip([*data.folds, data.test], [*again.folds, again.test], strict=True):
+        assert_array_equal(before.xtx, after.xtx)
+        assert_array_equal(before.xty, after.xty)
         assert (before.yty, before.mean_y) == (after.yty, after.mean_y)
     (folder / "b.txt").unlink()
     assert not DataSet.is_saved(folder)

@@ -10,38 +10,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from html_page import Page
-from sparsestep.study.figures import (
-    blank,
-    figures_of,
-    inline_svg,
-    level_map,
-    png,
-    rank_plot,
-    style,
-    svg,
-    winner_map,
-    winners_of,
-)
+from sparsestep.study import figures
 from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS
 from sparsestep.study.report import STAGES, claims_in_short, markdown_of, ranks_in_short
 from sparsestep.study.results import write_results, write_run
 from sparsestep.study.statistics import MEASURES, analyse
 from study_table import made_up
 
-OF_THE_PAPER = {
-    "penalties",
-    "counting_norm",
-    "approximations",
-    "majorizers",
-    "ranks_mse_b",
-    "ranks_hit_rate",
-    "ranks_mse_y",
-    "ranks_time",
-}
+OF_THE_PAPER = {"penalties", "counting_norm", "approximations", "majorizers"}
+OF_THE_PAPER |= {f"ranks_{measure.column}" for measure in MEASURES}
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -65,25 +47,28 @@ def page_of(folder):
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+def summary_in(folder):
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+def with_results_of(folder, path):
+    for name in ("results.parquet", "run.json"):
+        (path / name).write_bytes((folder / name).read_bytes())
+    return path
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_ranks_are_written_for_every_data_set_and_measure(folder, analysis):
+def test_the_files_of_all_stages(folder, analysis):
     table = pd.read_parquet(folder / "ranks.parquet")
     assert len(table) == 4 * 360
     for measure in MEASURES:
         rows = table[table["measure"] == measure.column].set_index("dataset")
-        expected = analysis.rankings[measure.column].ranks
-        assert np.array_equal(rows[list(METHODS)], expected)
-
-
-def test_the_summary_and_its_markdown_agree(folder):
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        assert np.array_equal(rows[list(METHODS)], analysis.rankings[measure.column].ranks)
+    summary = summary_in(folder)
     assert len(summary["claims"]) == 9
     assert (folder / "summary.md").read_text(encoding="utf-8") == markdown_of(summary)
-
-
-def test_every_picture_is_an_svg_and_a_png(folder):
     names = {file.stem for file in (folder / "figures").iterdir()}
     assert names >= OF_THE_PAPER
     for name in names:
@@ -91,19 +76,13 @@ def test_every_picture_is_an_svg_and_a_png(folder):
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         content = (folder / "figures" / f"{name}.png").read_bytes()
         assert content.startswith(b"\x89PNG\r\n") and len(content) > 5000
-    sizes = [file.stat().st_size for file in (folder / "figures").iterdir()]
-    assert max(sizes) < 400_000
+    assert max(file.stat().st_size for file in (folder / "figures").iterdir()) < 400_000
 
 
 def test_stages_run_alone_and_repeat_byte_for_byte(folder, tmp_path):
-    for name in ("results.parquet", "run.json"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    STAGES["report"](tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [
-        "report.html",
-        "results.parquet",
-        "run.json",
-    ]
+    STAGES["report"](with_results_of(folder, tmp_path))
+    files = {file.name for file in tmp_path.iterdir()}
+    assert files == {"report.html", "results.parquet", "run.json"}
     STAGES["test"](tmp_path)
     STAGES["rank"](tmp_path)
     for name in ("report.html", "summary.json", "summary.md", "ranks.parquet"):
@@ -114,18 +93,14 @@ def test_pictures_repeat_byte_for_byte_whatever_the_users_settings(folder, analy
     import matplotlib
 
     with matplotlib.rc_context({"font.size": 20, "savefig.dpi": 50, "svg.hashsalt": "other"}):
-        with style():
+        with figures.style():
             # One of each kind: with labels moved by a layout, in space, and with plain axes.
             for name in ("majorizers", "approximations", "ranks_time", "winners_hit_rate"):
-                figure = figures_of(analysis)[name]()
-                assert svg(figure).encode() == (folder / "figures" / f"{name}.svg").read_bytes()
-                assert png(figure) == (folder / "figures" / f"{name}.png").read_bytes()
+                figure = figures.figures_of(analysis)[name]()
+                file = folder / "figures" / name
+                assert figures.svg(figure).encode() == file.with_suffix(".svg").read_bytes()
+                assert figures.png(figure) == file.with_suffix(".png").read_bytes()
         assert matplotlib.rcParams["font.size"] == 20
-
-
-def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"results\.parquet does not exist; run the study"):
-        STAGES["rank"](tmp_path)
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -157,40 +132,33 @@ def assert_apart(figure):
 ONE = analyse(*made_up()).rankings["mse_b"]
 
 
-def ranking_with(averages):
-    """A ranking of the study in which the average ranks are these."""
-    return replace(ONE, ranks=pd.DataFrame([averages], columns=list(METHODS)))
-
-
 @settings(max_examples=15)
-@given(st.lists(st.floats(1.0, 6.0), min_size=6, max_size=6))
-def test_labels_of_a_rank_plot_never_overlap(averages):
-    with style():
-        drawn = dict(assert_apart(rank_plot([ranking_with(averages)])))
+@given(st.lists(st.floats(1.0, 6.0), min_size=6, max_size=6), st.just(1))
+@example([1.0] * 6, 4)
+@example([3.5] * 6, 4)
+@example([6.0] * 6, 4)
+def test_labels_of_a_rank_plot_never_overlap(averages, panels):
+    ranking = replace(ONE, ranks=pd.DataFrame([averages], columns=list(METHODS)))
+    with figures.style():
+        drawn = dict(assert_apart(figures.rank_plot([ranking] * panels)))
     labels = [f"{method}\n{average:.2f}" for method, average in zip(METHODS, averages, strict=True)]
     middles = [drawn[label].x0 + drawn[label].width / 2 for label in labels]
     order = np.argsort(averages, kind="stable")
     assert np.all(np.diff(np.array(middles)[order]) > 0)
 
 
-@pytest.mark.parametrize("average", [1.0, 3.5, 6.0])
-def test_labels_of_equal_ranks_do_not_overlap(average):
-    with style():
-        assert_apart(rank_plot([ranking_with([average] * 6)] * 4))
-
-
 def test_labels_of_the_maps_do_not_overlap(analysis):
-    with style():
-        assert_apart(winner_map(analysis, analysis.rankings["mse_b"]))
-        assert_apart(level_map(analysis))
+    with figures.style():
+        assert_apart(figures.winner_map(analysis, analysis.rankings["mse_b"]))
+        assert_apart(figures.level_map(analysis))
         for rankings in analysis.variants.values():
-            assert_apart(rank_plot(list(rankings.values())))
+            assert_apart(figures.rank_plot(list(rankings.values())))
 
 
 def test_a_filled_point_is_separated_from_sparsestep(analysis):
     ranking = analysis.rankings["mse_b"]
-    with style():
-        (ax,) = rank_plot([ranking]).axes
+    with figures.style():
+        (ax,) = figures.rank_plot([ranking]).axes
     points = {
         line.get_xdata()[0]: line for line in ax.lines if line.get_marker() not in ("None", None)
     }
@@ -205,7 +173,7 @@ def test_a_filled_point_is_separated_from_sparsestep(analysis):
 
 def test_winners_are_the_best_of_their_setting(analysis):
     ranking = analysis.rankings["hit_rate"]
-    winners = winners_of(ranking, analysis.settings)
+    winners = figures.winners_of(ranking, analysis.settings)
     assert len(winners) == 180
     columns = ["m", "sparsity", "snr", "correlation"]
     for setting, best in list(winners.items())[::20]:
@@ -217,19 +185,19 @@ def test_winners_are_the_best_of_their_setting(analysis):
 
 def test_a_smaller_study_has_smaller_maps():
     small = analyse(*made_up(scale="quick"))
-    with style():
-        panels = winner_map(small, small.rankings["mse_b"]).axes
+    with figures.style():
+        panels = figures.winner_map(small, small.rankings["mse_b"]).axes
     assert len(panels) == 9
     for ax in panels[::3]:
         assert [label.get_text() for label in ax.get_yticklabels()] == ["m 10", "m 50", "m 100"]
 
 
 def test_names_of_the_parts_of_pictures_do_not_collide():
-    with style():
-        figures = [blank(2, 1), blank(2, 1)]
-        for figure in figures:
+    with figures.style():
+        pair = [figures.blank(2, 1), figures.blank(2, 1)]
+        for figure in pair:
             figure.add_axes((0.1, 0.1, 0.8, 0.8)).text(0.5, 0.5, "text")
-        one, other = (inline_svg(f, n, "t") for f, n in zip(figures, "ab", strict=True))
+        one, other = (figures.inline_svg(f, n, "t") for f, n in zip(pair, "ab", strict=True))
     found = set(re.findall(r'\sid="([^"]+)"', one))
     assert found and found.isdisjoint(re.findall(r'\sid="([^"]+)"', other))
     for used in re.findall(r'(?:href="#|url\(#)([^")]+)', one):
@@ -250,11 +218,13 @@ def test_the_page_needs_nothing_else(folder):
     assert len(ids) == len(set(ids))
     assert {target[1:] for target in loaded if target.startswith("#")} <= set(ids)
     assert len(text) < 1_700_000
+    # What is read is text and no markup.
+    assert "a &lt;fast&gt; one" in text and "<fast>" not in text
 
 
 def test_the_page_has_what_it_should(folder, analysis):
     text = Page(page_of(folder)).text
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = summary_in(folder)
     for claim in summary["claims"]:
         assert claim["claim"] in text and claim["verdict"] in text
         for part in claim["parts"]:
@@ -272,11 +242,6 @@ def test_the_page_has_what_it_should(folder, analysis):
         assert f"{variant}{rank:.2f}" in text
 
 
-def test_what_is_read_is_text_and_no_markup(folder):
-    assert "a &lt;fast&gt; one" in page_of(folder)
-    assert "<fast>" not in page_of(folder)
-
-
 def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
     results, run = made_up(scale="quick")
     write_results(results, tmp_path)
@@ -289,27 +254,20 @@ def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
 
 # --- runs in the documentation --------------------------------------------------------------------
 
-ROOT = Path(__file__).parents[1]
 RUNS = sorted((ROOT / "docs" / "study").rglob("results.parquet"))
 
 
 @pytest.mark.parametrize("results", RUNS, ids=lambda file: file.parent.name)
 def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
-    for name in ("results.parquet", "run.json"):
-        (tmp_path / name).write_bytes((results.parent / name).read_bytes())
-    STAGES["test"](tmp_path)
+    STAGES["test"](with_results_of(results.parent, tmp_path))
     for name in ("summary.json", "summary.md"):
         committed = (results.parent / name).read_text(encoding="utf-8")
         assert committed == (tmp_path / name).read_text(encoding="utf-8")
 
 
-def test_the_readme_quotes_the_verdicts_of_the_committed_run():
-    summary = json.loads((ROOT / "docs" / "study" / "summary.json").read_text(encoding="utf-8"))
+def test_the_committed_run_in_short():
+    summary = summary_in(ROOT / "docs" / "study")
     assert claims_in_short(summary) in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_ranks_in_short_are_those_of_the_summary():
-    summary = json.loads((ROOT / "docs" / "study" / "summary.json").read_text(encoding="utf-8"))
     title, head, *rows, in_place, claims = ranks_in_short(summary).splitlines()
     assert title == "Average ranks on 180 data sets, 1 is best"
     assert head.strip().split("  ") == ["MSE of b", "hit rate", "test MSE", "time"]
