@@ -571,6 +571,7 @@ REFUSED_DATA = [
     ((TWO, [1.0, 2.0], [1.0]), r"sample_weight has shape \(1,\)"),
     ((np.ma.array(TWO, mask=[[0], [1]]), [1.0, 2.0]), "masked"),
     ((pl.LazyFrame({"a": [1.0, 2.0]}), [1.0, 2.0]), "collect"),
+    ((type("DataFrame", (), {"__module__": "pyspark.sql"})(), [1.0]), "Spark frame; read_moments"),
     ((pd.DataFrame(ROWS, columns=[0, "b", "c", "d"]), TARGET), "column 1 is 'b'"),
     ((TWICE, TARGET), "more than one column 'a'; rename"),
     *(
