@@ -1,6 +1,6 @@
 """The estimators as scikit-learn's users meet them: input of every kind, and no surprises.
 
-What `hostile.py` lists is tried there, with every estimator.
+What `test_hostile.py` lists is tried there, with every estimator.
 """
 
 import pickle
