@@ -336,7 +336,7 @@ def arrow(X):
     [
         np.asfortranarray,
         *(lambda X, t=t: X.astype(t) for t in ("f4", "f2", "i1", np.longdouble)),
-        lambda X: np.frombuffer(X.tobytes(), X.dtype).reshape(X.shape),  # read-only
+        lambda X: np.broadcast_to(X, X.shape),  # read-only
         lambda X: np.repeat(X, 2, axis=1)[::-1, ::2][::-1],
         np.ndarray.tolist,
         *(sp.csr_array, sp.csc_matrix, sp.coo_array),
