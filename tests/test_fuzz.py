@@ -154,49 +154,40 @@ alphas = st.one_of(
     st.floats(-12, 8).map(lambda e: 10.0**e), st.sampled_from([0.0, 1.0, 1e-300, 1e300, 5e-324])
 )
 SCHEDULES = {
-    "gamma_0": [1e6, 1.0, 10.0, 1e3, 1e12, 1e30, 1e300],
-    "gamma_stop": [1e-8, 1e-2, 1e-4, 1e-12, 1e-30, 1e-300],
-    "gamma_step": [2.0, 1.5, 10.0, 1e3, 1.1, 1e300],
+    "gamma_0": [*[1e6] * 4, 1.0, 10.0, 1e3, 1e12, 1e30, 1e300],
+    "gamma_stop": [*[1e-8] * 4, 1e-2, 1e-4, 1e-12, 1e-30, 1e-300],
+    "gamma_step": [2.0, 2.0, 1.5, 10.0, 1e3, 1.1, 1e300],
     "t_max": [1, 2, 3, 5],
     "epsilon": [1e-7, 0.0, 1e-3, 1e-12, 1e300],
 }
 
 
-def settings_of(draw, m):
+def settings_of(m):
     """Parameters, mostly sensible."""
-    chosen = {}
-    if draw(st.integers(0, 2)) == 0:
-        chosen["fit_intercept"] = draw(st.booleans())
-        chosen["standardize"] = draw(st.booleans())
-    if draw(st.integers(0, 4)) == 0:
-        chosen["polish"] = "swap"
-    if draw(st.integers(0, 3)) == 0:
-        factor = st.sampled_from([0.0, 1.0, 1.0, 2.0, 0.5, np.inf, 1e-30, 1e30])
-        chosen["penalty_factor"] = draw(st.lists(factor, min_size=m, max_size=m))
-    if draw(st.integers(0, 3)) == 0:
-        chosen |= {name: draw(st.sampled_from(values)) for name, values in SCHEDULES.items()}
-    if draw(st.integers(0, 14)) == 0:
-        names = [*SCHEDULES, "penalty_factor", "polish", "solver"]
-        chosen[draw(st.sampled_from(names))] = draw(anything)
-    return chosen
+    factor = st.sampled_from([0.0, 1.0, 1.0, 2.0, 0.5, np.inf, 1e-30, 1e30])
+    names = [*SCHEDULES, "penalty_factor", "polish", "solver"]
+    sensible = {
+        "fit_intercept": st.booleans(),
+        "standardize": st.booleans(),
+        "polish": st.sampled_from([None, None, "swap"]),
+        "penalty_factor": st.none() | st.lists(factor, min_size=m, max_size=m),
+        **{name: st.sampled_from(values) for name, values in SCHEDULES.items()},
+    }
+    usual = [st.fixed_dictionaries({}, optional=sensible)] * 14
+    return st.one_of(*usual, st.dictionaries(st.sampled_from(names), anything, max_size=1))
 
 
-def weights_of(draw, n):
+def weights_of(n):
     """Weights, mostly none."""
-    kind = draw(st.integers(0, 19))
-    if kind > 2:
-        return None
-    if kind == 0:
-        return draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    values = st.floats(0, 1e3) if kind == 1 else st.floats()
-    return draw(st.lists(values, min_size=n, max_size=n))
+    some = (st.integers(0, 3), st.floats(0, 1e3), st.floats())
+    return st.one_of(*[st.none()] * 17, *(st.lists(each, min_size=n, max_size=n) for each in some))
 
 
 def drawn(draw):
     """Rows and a target, weights, and parameters."""
     X, y = draw(tables())
     n, m = X.shape
-    return dressed(draw, X, y), weights_of(draw, n), settings_of(draw, m)
+    return dressed(draw, X, y), draw(weights_of(n)), draw(settings_of(m))
 
 
 # --- fit ------------------------------------------------------------------------------------------
@@ -261,23 +252,15 @@ def explanation_by_set(model, X, y, weight, priced):
     """Why a fit of more columns than rows is right: the literal loop keeps the same of its set."""
     if model.polish is not None:
         return "more columns than rows, after swaps"
-    moments = Moments.from_data(X, y, weight)
+    schedule = Schedule(*(getattr(model, name) for name in Schedule.__dataclass_fields__))
     factor = None if model.penalty_factor is None else np.asarray(model.penalty_factor, dtype=float)
-    how = Settings(
-        Schedule(*(getattr(model, name) for name in Schedule.__dataclass_fields__)),
-        model.fit_intercept,
-        model.standardize,
-        factor,
-    )
-    problem = ScaledProblem.of(moments, how)
+    how = Settings(schedule, model.fit_intercept, model.standardize, factor)
+    problem = ScaledProblem.of(Moments.from_data(X, y, weight), how)
     A, target, alphas = problem.left, problem.right[0], problem.alphas(np.array([model.alpha]))[0]
-    sets = WorkingSets(A, target, problem.factor, how.schedule)
+    sets = WorkingSets(A, target, problem.factor, schedule)
     found = sets.solve(alphas)
-    turned = compare_rows(
-        *(A, target, alphas, (found, sets.sets), 1e-9),
-        penalty_factor=problem.factor,
-        **vars(how.schedule),
-    )
+    options = {"penalty_factor": problem.factor, **vars(schedule)}
+    turned = compare_rows(A, target, alphas, (found, sets.sets), 1e-9, **options)
     again = problem.back(found[np.newaxis])[0][0, 0]
     assert np.array_equal((again != 0) & priced, (model.coef_ != 0) & priced), "another working set"
     return f"more columns than rows, as the loop on its set{' but for 1e-12' * bool(turned)}"
@@ -314,38 +297,31 @@ def require_finite_sums(moments):
 @given(data=st.data())
 def choose(data):
     """Cross-validation, information criteria, model sizes and paths: finite or refused."""
-    draw = data.draw
-    rows, weight, chosen = drawn(draw)
+    rows, weight, chosen = drawn(data.draw)
     grids = st.lists(alphas, min_size=1, max_size=4)
-    grid = draw(st.one_of(st.just(5), st.just(5), grids, anything))
-    if draw(st.booleans()):
-        model = draw(
-            st.one_of(
-                st.builds(
-                    SparseStepCV,
-                    st.just(grid),
-                    cv=st.sampled_from([2, 2, 3, 3, 5, 50]),
-                    rule=st.sampled_from(["min", "1se"]),
-                ),
-                st.builds(
-                    SparseStepIC,
-                    st.sampled_from(["aic", "bic", "ebic", "gic"]),
-                    alphas=st.just(grid),
-                ),
-                st.builds(SparseStep, n_nonzero=st.integers(0, 8)),
-            )
-        )
-        model.set_params(**chosen)
+    grid = data.draw(st.one_of(st.just(5), st.just(5), grids, anything))
+    if data.draw(st.booleans()):
+        model = data.draw(models(grid)).set_params(**chosen)
         model, refusal = outcome("choose", lambda: model.fit(*rows, sample_weight=weight))
         if not refusal:
             require_finite(model, rows[0])
         return
-    chosen |= {"alphas": draw(st.sampled_from(["sizes", grid])), "sample_weight": weight}
+    chosen |= {"alphas": data.draw(st.sampled_from(["sizes", grid])), "sample_weight": weight}
     path, refusal = outcome("choose", lambda: sparsestep_path(*rows, **chosen))
     if not refusal:
         for values in (path.alphas, path.coefs, path.intercepts, path.rss, path.criterion("bic")):
             assert np.all(np.isfinite(values)), path
         assert np.all(np.diff(path.alphas) < 0), path.alphas
+
+
+def models(grid):
+    folds, rules = st.sampled_from([2, 2, 3, 3, 5, 50]), st.sampled_from(["min", "1se"])
+    criteria = st.sampled_from(["aic", "bic", "ebic", "gic"])
+    return st.one_of(
+        st.builds(SparseStepCV, st.just(grid), cv=folds, rule=rules),
+        st.builds(SparseStepIC, criteria, alphas=st.just(grid)),
+        st.builds(SparseStep, n_nonzero=st.integers(0, 8)),
+    )
 
 
 @given(data=st.data())
@@ -367,18 +343,14 @@ def damaged(draw, content):
     """The same bytes with some flipped, cut, doubled or put in."""
     content = bytearray(content)
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, max(len(content) - 1, 0)))
+        at, size = draw(st.integers(0, max(len(content) - 1, 0))), draw(st.integers(0, 64))
         how = draw(st.sampled_from(["flip", "flip", "cut", "insert", "repeat", "remove"]))
         if how == "flip" and content:
             content[at] ^= draw(st.integers(1, 255))
-        elif how == "cut":
-            del content[at:]
-        elif how == "insert":
-            content[at:at] = draw(st.binary(max_size=8))
-        elif how == "repeat":
-            content[at:at] = content[at : at + draw(st.integers(0, 64))]
-        elif how == "remove":
-            del content[at : at + draw(st.integers(0, 64))]
+        elif how in ("cut", "remove"):
+            del content[at : None if how == "cut" else at + size]
+        else:
+            content[at:at] = content[at : at + size] if how == "repeat" else draw(st.binary())
     return bytes(content)
 
 
