@@ -164,9 +164,6 @@ def test_progress_without_a_client(frame, capsys):
     assert out == "" and "100% Completed" in err
 
 
-# -- estimators ------------------------------------------------------------------------------
-
-
 def collections():
     """Rows and a target as arrays and frames, near, and as Dask's."""
     X, y = rows.table(600, 5)
@@ -203,9 +200,6 @@ def test_cross_validation_and_predictions_on_a_dask_frame():
     both = SparseStep(20.0).fit(far[0], far[1].to_frame("gain").assign(loss=-far[1]))
     lazy = both.predict(far[0])
     assert list(lazy.columns) == ["prediction of gain", "prediction of loss"]
-
-
-# -- a cluster of processes ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

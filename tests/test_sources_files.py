@@ -39,9 +39,6 @@ def write_parquet(table, folder):
     return folder
 
 
-# -- every kind of source has the same moments -----------------------------------------------
-
-
 def compressed(table, path):
     with gzip.open(path, "wb") as file:
         pa.csv.write_csv(table, file)
@@ -226,9 +223,6 @@ def test_more_columns_than_rows_in_a_block(monkeypatch):
     assert_folds(folds, pa.table(table), fold_numbers(300, 5), features=names)
 
 
-# -- types -----------------------------------------------------------------------------------
-
-
 def test_integers_that_turn_out_to_be_fractions_later_in_a_text_file(tmp_path):
     lines = ["y,x", *(f"{i},{i % 7}" for i in range(300_000)), "0.5,0.25"]
     (tmp_path / "late.csv").write_text("\n".join(lines))
@@ -264,9 +258,6 @@ def test_columns_without_numbers_are_named(values, what, tmp_path):
     with pytest.raises(TypeError, match=rf"'bad' of .*t\.parquet {what}"):
         read_moments(tmp_path / "t.parquet", "y")
     assert read_moments(tmp_path / "t.parquet", "y", features=["x"]).n_samples == 2
-
-
-# -- missing values and infinities -----------------------------------------------------------
 
 
 @pytest.fixture
@@ -326,9 +317,6 @@ def test_rows_of_zero_weight_may_hold_anything():
         read_moments(bad, "y", weight="w")
 
 
-# -- refusals --------------------------------------------------------------------------------
-
-
 def text(content, name="a.csv"):
     """A source: a file of this content."""
 
@@ -353,21 +341,17 @@ MIXED = pd.DataFrame({"x": pd.Series([1, "one"], dtype=object), "y": [1.0, 2.0]}
 
 # The source, or what writes it to a folder; the error; what it says; the options, y the target.
 REFUSED = [
-    # files
     (lambda folder: folder / "nothing.csv", FileNotFoundError, r"no file or folder .*nothing\.csv"),
     (lambda folder: str(folder / "*.csv"), FileNotFoundError, r"No file matches .*\*\.csv\."),
     (lambda folder: folder, FileNotFoundError, r"has no file that ends in \.parquet"),
-    *[
-        (text(content, name), ValueError, rf"{name} cannot be read: ")
-        for name in ("a.parquet", "a.csv", "a.arrow")
-        for content in ("", "y,x\n1,2\n3\n")
-    ],
+    (text("", "a.parquet"), ValueError, "a.parquet cannot be read: "),
+    (text("y,x\n1,2\n3\n"), ValueError, "a.csv cannot be read: "),
+    *[(text(t, "a.arrow"), ValueError, "a.arrow cannot be read: ") for t in ("", "y,x\n1,2\n")],
     *[(source, ValueError, "has no rows") for source in (EMPTY, EMPTY.to_pandas(), parquet(EMPTY))],
     (3, TypeError, r"The source must be a path, .*, not int"),
     ([], TypeError, r"The source must be a path, .*, not list"),
     (pl.LazyFrame({"x": [1], "y": [2]}), TypeError, r"lazy frame; call its collect\(\)"),
     (text("x", "a.xlsx"), ValueError, r"a\.xlsx .* \.parquet, .*\.feather, .*\.gz.* \.npz"),
-    # columns
     (parquet(TABLE), ValueError, r"has no column 'Y'; did you mean 'y'\?$", {"target": "Y"}),
     (
         TABLE,
@@ -385,7 +369,6 @@ REFUSED = [
     (TABLE, TypeError, "features must be a list .* not the text 'wide'", {"features": "wide"}),
     (TWICE, ValueError, "The table has more than one column 'x'"),
     (pd.DataFrame({0: [1.0], "y": [1.0]}), TypeError, "names must be text, but .* asks for 0"),
-    # values
     (MIXED, TypeError, "Column 'x' holds values that are not all numbers"),
     (
         *(text("y,x\n1,2\n,3\n4,-inf\n5,6\n"), ValueError),
@@ -395,11 +378,9 @@ REFUSED = [
         *(text("y,x,w\n1,2,1\n3,4,-1\n"), ValueError),
         *(r"Weight 'w' is -1.0 in row 1 .*a\.csv", {"weight": "w", "folds": 2}),
     ),
-    (text("y,x\n1,2\n3,nan\n"), ValueError, r"'x' has a missing value in row 1 "),
     (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
     (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
     (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
-    # folds
     (TABLE.slice(0, 4), ValueError, "4 rows, which leave 6 of 10 folds empty", {"folds": 10}),
     *[
         (TABLE, ValueError, "folds must be a whole number of at least 2", {"folds": folds})
@@ -487,9 +468,6 @@ def test_a_target_out_of_range_is_called_by_its_name(price, words, monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_BYTES", 32)
     with pytest.raises(ValueError, match=words):
         read_moments(pa.table({"x": [1.0, 2.0, 5.0, 7.0], "price": price}), "price")
-
-
-# -- progress --------------------------------------------------------------------------------
 
 
 def test_progress_goes_to_standard_error(table, tmp_path, capsys):

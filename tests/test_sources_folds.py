@@ -47,9 +47,6 @@ def test_neighbouring_rows_are_as_good_as_independent():
     assert others == pytest.approx((1 - repeats) / 90, rel=0.1)
 
 
-# -- folds that belong together ----------------------------------------------------------------
-
-
 def table(seed):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "y"])
