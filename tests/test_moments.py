@@ -4,7 +4,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, pairwise
 from operator import mul
 
@@ -620,8 +620,20 @@ def test_the_arrays_cannot_be_written_to(n, name):
 # -- files -------------------------------------------------------------------------------------
 
 
+def dependent(seed):
+    """Columns of all sizes that depend on each other, and the first of them as a target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 8)) * 10.0 ** rng.uniform(-100, 100, 8)
+    X = np.column_stack([X, X[:, 0], -3 * X[:, 1], np.full(300, 0.1), X[:, 2] * (1 + 1e-9)])
+    X = np.column_stack([X, np.eye(5)[np.arange(300) % 5]]) + rng.choice([0, 1e9])
+    y = (X[:, 3] + X[:, 9], np.ones(300), rng.normal(size=300))[seed % 3]
+    return Moments.merge(Moments.from_folds(X, y, np.arange(300) // 60))
+
+
+@cache
 def examples():
     X, y, Y = ROWS, TARGET, np.column_stack([TARGET, TARGET**2])
+    huge = X * [1e-130, 1e-60, 1.0, 1e140], y * 1e-135
     return {
         "dense": Moments.from_data(X, y, WEIGHT, feature_names=["p", "ä", "r r", ""]),
         "far": Moments.from_data(X / 7 + 1e12, y / 7 - 1e12),
@@ -630,6 +642,9 @@ def examples():
         "merged thin": Moments.from_data(X[:2], Y[:2]) + Moments.from_data(X[2:3], Y[2:3]),
         "sparse thin": Moments.from_data(sp.csr_array(X[:3]), y[:3]),
         "empty": Moments.from_data(X[:0], y[:0]),
+        "huge": Moments.from_data(*huge),
+        "huge thin": Moments.from_data(*(each[:3] for each in huge)),
+        **{f"dependent {seed}": dependent(seed) for seed in range(12)},
     }
 
 
@@ -724,27 +739,6 @@ def test_sums_of_thin_moments_must_be_those_of_their_rows(path, name, shape):
     rewritten(path, **{name: np.ones(shape)})
     with pytest.raises(MomentsFileError, match=r"site\.npz.*not those of its rows"):
         Moments.load(path)
-
-
-@pytest.mark.parametrize("n", [3, 50])
-def test_sums_of_huge_and_tiny_columns_can_be_read(path, n):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 4)) * [1e-130, 1e-60, 1.0, 1e140]
-    moments = Moments.from_data(X, rng.normal(size=n) * 1e-135)
-    moments.save(path)
-    assert_same(Moments.load(path), moments)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_sums_of_dependent_columns_can_be_read(path, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(300, 8)) * 10.0 ** rng.uniform(-100, 100, 8)
-    X = np.column_stack([X, X[:, 0], -3 * X[:, 1], np.full(300, 0.1), X[:, 2] * (1 + 1e-9)])
-    X = np.column_stack([X, np.eye(5)[np.arange(300) % 5]]) + rng.choice([0, 1e9])
-    for y in (X[:, 3] + X[:, 9], np.ones(300), rng.normal(size=300)):
-        moments = Moments.merge(Moments.from_folds(X, y, np.arange(300) // 60))
-        moments.save(path)
-        assert_same(Moments.load(path), moments)
 
 
 @pytest.mark.parametrize("kind", ["compressed", "larger than itself"])
