@@ -228,7 +228,9 @@ models = st.one_of(
     st.builds(
         SparseStepCV, alphas=st.just(12), cv=st.just(3), rule=st.sampled_from(["min", "1se"])
     ),
-    st.builds(SparseStepIC, criterion=st.sampled_from(["aic", "bic"]), alphas=st.just(12)),
+    st.builds(
+        SparseStepIC, criterion=st.sampled_from(["aic", "bic", "ebic", "gic"]), alphas=st.just(12)
+    ),
 )
 factors = st.tuples(st.floats(-4, 4), st.sampled_from([-1.0, 1.0])).map(lambda x: x[1] * 10 ** x[0])
 
