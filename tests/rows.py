@@ -1,6 +1,8 @@
 """The method straight from the rows, with NumPy and the literal loop."""
 
 import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from sparsestep.reference import sparsestep_reference
@@ -30,6 +32,19 @@ def fit_rows(X, y, alpha, weight=None, *, scales=None, **settings):
     A, r = A / scale_x * root[:, None], r / scale_y * root
     b = sparsestep_reference(A.T @ A, A.T @ r, alpha / scale_y**2, **settings) * scale_y / scale_x
     return b, mean_y - mean_x @ b
+
+
+def scaled_alpha(estimator, factor):
+    """A copy whose given alpha is multiplied; an automatic grid follows by itself."""
+    model = clone(estimator)
+    return model.set_params(alpha=model.alpha * factor) if hasattr(model, "alpha") else model
+
+
+def assert_same_model(model, other, scale_x=1.0, scale_y=1.0, rtol=1e-8):
+    """The second is the first for columns times `scale_x` and a target times `scale_y`."""
+    assert_array_equal(other.coef_ != 0, model.coef_ != 0)
+    assert_allclose(other.coef_ * scale_x / scale_y, model.coef_, rtol=rtol)
+    assert_allclose(other.alpha_, model.alpha_ * scale_y**2, rtol=rtol)
 
 
 def squared_errors(X, y, coef, intercept):

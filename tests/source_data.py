@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import tracemalloc
 from contextlib import contextmanager
 
 import numpy as np
@@ -120,9 +121,10 @@ def expected(table, rows=slice(None), features=FEATURES, weight=None):
 
 
 def assert_moments(moments, want, rtol=1e-12):
-    """Each sum agrees to rtol of the product of its two columns' lengths."""
+    """Each sum has its shape and agrees to rtol of the product of its two columns' lengths."""
     length, length_y = np.sqrt(np.diagonal(want["xtx"])), np.sqrt(want["yty"])
     sizes = {
+        "n_samples": 0,
         "weight_sum": want["weight_sum"],
         "mean_x": np.abs(want["mean_x"]) + length,
         "mean_y": np.abs(want["mean_y"]) + length_y,
@@ -130,10 +132,29 @@ def assert_moments(moments, want, rtol=1e-12):
         "xty": np.multiply.outer(length, length_y),
         "yty": length_y**2,
     }
-    assert moments.n_samples == want["n_samples"]
     for name, size in sizes.items():
-        assert np.all(np.abs(getattr(moments, name) - want[name]) <= rtol * size), name
+        found = getattr(moments, name)
+        assert np.shape(found) == np.shape(want[name]), name
+        assert np.all(np.abs(found - want[name]) <= rtol * size), name
     assert np.all(np.abs(moments.diag - np.diagonal(want["xtx"])) <= rtol * length**2)
+
+
+def assert_same(a, b):
+    """The two moments are alike in every bit."""
+    for name in ("feature_names", "is_thin", "n_samples", "weight_sum"):
+        assert getattr(a, name) == getattr(b, name), name
+    assert type(a.mean_y) is type(b.mean_y)
+    for name in ("mean_x", "mean_y", "xtx", "xty", "yty", "diag"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+def peak_of(call):
+    """What a call returns, and the most memory that it took at a time."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def assert_folds(folds, table, numbers, **how):

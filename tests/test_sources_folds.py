@@ -47,24 +47,17 @@ def test_neighbouring_rows_are_as_good_as_independent():
     assert others == pytest.approx((1 - repeats) / 90, rel=0.1)
 
 
-# -- folds that belong together ----------------------------------------------------------------
-
-
 def table(seed):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "y"])
 
 
 def test_folds_of_a_run_carry_its_name(tmp_path):
-    folds = read_moments(table(0), "y", folds=3)
-    again = read_moments(table(0), "y", folds=3)
-    assert [fold.runs for fold in folds] == [fold.runs for fold in again]
-    assert len({run.id for fold in folds for run in fold.runs}) == 1
-    assert [(run.of, set(run.folds)) for fold in folds for run in fold.runs] == [
-        (3, {0}),
-        (3, {1}),
-        (3, {2}),
-    ]
+    folds, again = (read_moments(table(0), "y", folds=3) for _ in range(2))
+    runs = [fold.runs[0] for fold in folds]
+    assert [fold.runs for fold in folds] == [fold.runs for fold in again] == [(r,) for r in runs]
+    assert len({run.id for run in runs}) == 1
+    assert [(run.of, set(run.folds)) for run in runs] == [(3, {0}), (3, {1}), (3, {2})]
     others = [read_moments(table(1), "y", folds=3), read_moments(table(0), "y", folds=3, seed=1)]
     assert len({each[0].runs[0].id for each in (folds, *others)}) == 3
     folds[1].save(tmp_path / "1.npz")
@@ -93,16 +86,16 @@ def test_no_fold_is_merged_twice_and_none_with_others_of_another_run():
     assert (Moments.merge(b) + Moments.merge(c)).n_samples == 120
 
 
-def test_cross_validation_wants_all_folds_of_a_run():
+@pytest.mark.parametrize("fit", [leave_one_out, SparseStepCV().fit_moments])
+def test_cross_validation_wants_all_folds_of_a_run(fit):
     a, b = (read_moments(table(seed), "y", folds=3) for seed in (0, 1))
-    for fit in (leave_one_out, SparseStepCV().fit_moments):
-        with pytest.raises(ValueError, match="fold 1 is missing"):
-            fit([a[0], a[2]])
-        with pytest.raises(ValueError, match="there twice"):
-            fit([*a, a[0]])
-        with pytest.raises(ValueError, match="different runs"):
-            fit([*a, *b])
-        with pytest.raises(ValueError, match="no fold"):
-            fit([*a, read_moments(table(1), "y")])
-        fit([x + z for x, z in zip(a, b, strict=True)])
-        fit([Moments.merge(a), Moments.merge(b)])
+    for folds, words in [
+        ([a[0], a[2]], "fold 1 is missing"),
+        ([*a, a[0]], "there twice"),
+        ([*a, *b], "different runs"),
+        ([*a, read_moments(table(1), "y")], "no fold"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            fit(folds)
+    fit([x + z for x, z in zip(a, b, strict=True)])
+    fit([Moments.merge(a), Moments.merge(b)])

@@ -10,6 +10,7 @@ from source_data import (
     far_away,
     needs_java,
     spark_session,
+    write,
 )
 from sparsestep import SparseStep, read_moments
 from sparsestep.errors import DroppedRowsWarning
@@ -34,11 +35,8 @@ def spark():
 @pytest.fixture(scope="module")
 def frame(spark, table, tmp_path_factory):
     """The table as Spark reads it from a file, in one partition."""
-    import pyarrow.parquet as pq
-
-    folder = tmp_path_factory.mktemp("spark")
-    pq.write_table(table, folder / "all.parquet")
-    return spark.read.parquet(str(folder)).coalesce(1)
+    path = write(table, tmp_path_factory.mktemp("spark") / "all.parquet")
+    return spark.read.parquet(str(path)).coalesce(1)
 
 
 def test_partitions_of_a_table_far_from_zero_lose_no_digit(spark):
@@ -48,19 +46,17 @@ def test_partitions_of_a_table_far_from_zero_lose_no_digit(spark):
 
 
 def test_moments_weights_and_folds(frame, table):
-    assert_moments(read_moments(frame, "y", features=FEATURES), expected(table))
     folds = read_moments(frame, "y", weight="w", folds=4, seed=2)
     assert folds[0].feature_names == tuple(FEATURES)
     # One partition is part 0, as a file is: the folds are the same.
-    numbers = fold_numbers(1000, 4, seed=2)
-    assert_folds(folds, table, numbers, weight="w")
+    assert_folds(folds, table, fold_numbers(1000, 4, seed=2), weight="w")
 
 
 def test_partitions_are_merged_empty_ones_too(spark, frame, table):
     many = frame.repartition(7)
     assert_moments(read_moments(many, "y", features=FEATURES), expected(table))
     folds = read_moments(many, "y", features=FEATURES, folds=5)
-    assert_moments(sum(folds[1:], folds[0]), expected(table))
+    assert_moments(sum(folds), expected(table))
     sizes = [fold.n_samples for fold in folds]
     assert max(sizes) - min(sizes) <= 7
     few = spark.createDataFrame([(1.0, 2.0), (2.0, 3.0)], "x double, y double").repartition(6)
@@ -68,10 +64,8 @@ def test_partitions_are_merged_empty_ones_too(spark, frame, table):
 
 
 def test_many_partitions_are_merged_on_the_executors(frame, table, monkeypatch):
-    many = frame.repartition(5)
+    many, plain, collected = frame.repartition(5), type(frame).collect, []
     at_once = read_moments(many, "y", features=FEATURES, folds=3)
-    collected = []
-    plain = type(frame).collect
     monkeypatch.setattr(
         type(frame), "collect", lambda self: collected.append(plain(self)) or collected[-1]
     )
@@ -82,7 +76,7 @@ def test_many_partitions_are_merged_on_the_executors(frame, table, monkeypatch):
     for one, other in zip(at_once, in_rounds, strict=True):
         assert one.n_samples == other.n_samples
         np.testing.assert_allclose(one.xtx, other.xtx, rtol=1e-12)
-    assert_moments(sum(in_rounds[1:], in_rounds[0]), expected(table))
+    assert_moments(sum(in_rounds), expected(table))
 
     holes = many.selectExpr("if(w < 1, null, y) as y", *FEATURES)
     with pytest.raises(ValueError, match=r"^Column 'y' has a missing value in row \d+ .*partition"):

@@ -21,10 +21,6 @@ WRITERS = {
 }
 
 
-def mode(path):
-    return stat.S_IMODE(path.stat().st_mode)
-
-
 @pytest.fixture(autouse=True)
 def usual_mask():
     old = os.umask(0o022)
@@ -32,10 +28,19 @@ def usual_mask():
     os.umask(old)
 
 
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+every_writer = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+
+
+@every_writer
 @pytest.mark.parametrize("kept", [0o600, 0o640, 0o664, 0o444])
 def test_a_file_keeps_its_mode(tmp_path, write, kept):
     path = tmp_path / "result"
+    write(path)
+    assert mode(path) == (0o600 if write == THIN.save else 0o644)
     path.write_text("old")
     path.chmod(kept)
     write(path)
@@ -43,13 +48,7 @@ def test_a_file_keeps_its_mode(tmp_path, write, kept):
     assert os.listdir(tmp_path) == ["result"]
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_only_a_new_file_of_rows_is_for_its_owner_alone(tmp_path, name):
-    WRITERS[name](tmp_path / "result")
-    assert mode(tmp_path / "result") == (0o600 if name == "rows" else 0o644)
-
-
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@every_writer
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, write, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
@@ -62,7 +61,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, write, monkeypatch):
     assert os.listdir(tmp_path) == ["result"]
 
 
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@every_writer
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_is_followed(tmp_path, write, there):
     (tmp_path / "far").mkdir()
