@@ -272,7 +272,9 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
         ratio = (largest[g] / G.gamma[g]) ** 2 if g < n_ridge else 1.0
         kept = fmin(4 * ratio * fmin(strain, 1.0), 1.0)
         # From zero the first step makes the error, and those after it forget.
-        after_first = later * kept ** (G.t_max - 1)
+        after_first = later
+        for j in range(G.t_max - 1):
+            after_first *= kept
         later = after_first * kept
         from_ols = strain * ABOVE < 1.0 and strain * later <= G.remembered
         if from_ols or (g < n_ridge and 2 * ratio * fmin(strain, 1.0) * after_first <= G.remembered):
