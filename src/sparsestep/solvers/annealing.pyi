@@ -15,7 +15,7 @@ def solve(
     targets: Index,
     largest: Array,
     mild: bool,
-    tolerance: float,
+    tolerances: Array,
     B: Array,
     done: Index,
 ) -> int: ...

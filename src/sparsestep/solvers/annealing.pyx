@@ -27,7 +27,7 @@ Differences from the textbook:
   counts, r is computed anew in double precision.
 
 `err` bounds the error that each coefficient carries from step to step. A problem whose bound grows beyond
-DOUBT is given up as doubtful, to be solved again with more care. See `docs/mathematics.md`.
+DOUBT is doubtful, and starts again with the next, stricter tolerance, beside those that go on. See `docs/mathematics.md`.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ cdef extern from "kernels.h" nogil:
     double dot(int, const double *, const double *)
     void add(int, double, const double *, double *)
     void subtract(int, double, const double *, double *)
-    double penalties(int, double, double, double, double, double, const double *, const double *, const double *,
+    double penalties(int, double, double, double, double, const double *, const double *, const double *,
                      const double *, double *, double *)
     double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
     void dual_coefficients(int, const double *, const double *, const double *, const double *, double *)
@@ -73,6 +73,7 @@ cdef enum:  # the product that a problem waits for
 
 cdef enum:
     SMALL = 1000000       # up to so many multiplications OpenBLAS does without copies of the factors
+    PANEL = 128           # bytes in a row of a panel
     MOST_ITERATIONS = 80  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
@@ -101,12 +102,7 @@ cdef struct Gram:  # what the problems share
     double mu               # lower bound on the smallest eigenvalue of S
     double lowest           # and on the smallest that P inverts
     int n_null              # how many are zero
-    double strict           # weight of an error that the loop remembers in full ...
-    double loose            # ... and of one that it forgets
-    double remembered       # what the loop may remember of a late start
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
-    bint literal            # every step of the loop, by direct solves, whatever the bound says
-    bint single             # products in single precision
     int n_rows              # rows of X, for direct solves that S alone has not the digits for; mostly none
     const double *X
     const double *S
@@ -121,6 +117,8 @@ cdef struct Gram:  # what the problems share
     const double *metric    # d_j in that metric, over d_j
     const double *gamma
     const double *factor    # penalty factors
+    const double *tolerance # of each attempt at a problem; 0 stands for the literal loop
+    int n_attempts
 
 cdef struct Problem:
     double alpha
@@ -128,6 +126,12 @@ cdef struct Problem:
     const double *ols
     const double *y         # of G.X
     const double *root      # gamma times root_j is gamma in the units of b_j
+    # The attempt at it.
+    int attempt
+    double tolerance
+    bint literal            # every step of the loop, by direct solves
+    bint bounded            # `err` says whether the answer is vouched for
+    bint single             # products in single precision
     int g, t, steps         # position: gamma, step at it, steps so far
     bint from_zero          # the step before this one was left out
     bint ending             # decided; the last gammas show in the answer
@@ -171,17 +175,34 @@ ctypedef fused real:
     double
 
 
-cdef void multiply(const real *M, const real *X, real *Y, int m, int n) noexcept nogil:
-    """Y <- X M for the n rows of X, by blocks of columns of M that are small for the BLAS."""
-    cdef int first = 0, columns, most = SMALL // (m * n) // 16 * 16
-    cdef real one = 1.0, zero = 0.0
+cdef void pack(const double[:, ::1] M, real *panels) noexcept nogil:
+    """The columns of M in panels, each stored by rows: the BLAS multiplies them without copying them first."""
+    cdef int i, j, first = 0, columns, m = <int>M.shape[0]
     while first < m:
-        columns = min(most, m - first) if most > 0 else m
-        if real is float:
-            sgemm(b"N", b"N", &columns, &n, &m, &one, <float *>M + first, &m, <float *>X, &m, &zero, Y + first, &m)
-        else:
-            dgemm(b"N", b"N", &columns, &n, &m, &one, <double *>M + first, &m, <double *>X, &m, &zero, Y + first, &m)
+        columns = min(PANEL // <int>sizeof(real), m - first)
+        for i in range(m):
+            for j in range(columns):
+                panels[j] = <real>M[i, first + j]
+            panels += columns
         first += columns
+
+
+cdef void multiply(const real *panels, const real *X, real *Y, int m, int n) noexcept nogil:
+    """Y <- X M for the n rows of X, a panel of M and some rows of X at a time."""
+    cdef int first, columns = PANEL // sizeof(real), rows = max(SMALL // (columns * m), 1)
+    cdef real one = 1.0, zero = 0.0
+    while n > 0:
+        rows, first, columns = min(rows, n), 0, PANEL // sizeof(real)
+        while first < m:
+            columns = min(columns, m - first)
+            if real is float:
+                sgemm(b"N", b"N", &columns, &rows, &m, &one, <float *>panels + <size_t>first * m, &columns,
+                      <float *>X, &m, &zero, Y + first, &m)
+            else:
+                dgemm(b"N", b"N", &columns, &rows, &m, &one, <double *>panels + <size_t>first * m, &columns,
+                      <double *>X, &m, &zero, Y + first, &m)
+            first += columns
+        X, Y, n = X + <size_t>rows * m, Y + <size_t>rows * m, n - rows
 
 
 cdef bint cholesky(double *A, int n) noexcept nogil:
@@ -256,17 +277,19 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
 
         4 min(1, (b / gamma)^2) min(1, penalty / eigenvalue).
 
-    The steps from the start on must keep no more than G.remembered. `largest` bounds the coefficients at each gamma.
+    The steps from the start on must keep no more than REMEMBERED of the tolerance. `largest` bounds the coefficients at
+    each gamma.
     """
     cdef int j, g, n_ridge = 0
     cdef bint from_ols = False
-    cdef double strain, ratio, kept, after_first, later = 1.0, steepest = 0.0
+    cdef double strain, ratio, kept, after_first, later = 1.0, steepest = 0.0, remembered = REMEMBERED * k.tolerance
     for j in range(G.m):
         steepest = fmax(steepest, k.alpha * G.factor[j] / (k.root[j] * k.root[j]))
     # Once coefficients are not small beside gamma, ridge regressions say nothing of them.
     while n_ridge < G.n_gammas and largest[n_ridge] * ABOVE < G.gamma[n_ridge]:
         n_ridge += 1
-    k.form, k.direct = -1, G.literal or G.n_rows > 0
+    k.g, k.t, k.steps, k.form, k.asked = 0, 0, 0, -1, NOTHING
+    k.direct, k.from_zero, k.ending, k.carried = k.literal or G.n_rows > 0, False, False, 0.0
     for g in range(G.n_gammas - 2, 0, -1):
         strain = steepest / (G.gamma[g] * G.gamma[g]) / G.mu
         ratio = (largest[g] / G.gamma[g]) ** 2 if g < n_ridge else 1.0
@@ -276,8 +299,8 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
         for j in range(G.t_max - 1):
             after_first *= kept
         later = after_first * kept
-        from_ols = strain * ABOVE < 1.0 and strain * later <= G.remembered
-        if from_ols or (g < n_ridge and 2 * ratio * fmin(strain, 1.0) * after_first <= G.remembered):
+        from_ols = strain * ABOVE < 1.0 and strain * later <= remembered
+        if from_ols or (g < n_ridge and 2 * ratio * fmin(strain, 1.0) * after_first <= remembered):
             k.g, k.from_zero = g, not from_ols
             break
     for j in range(G.m):
@@ -302,7 +325,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     cdef double *d = k.p
     cdef bint nearly_all
     # 1) The penalties, and how small a correction has to be before it is left out.
-    k.weight = penalties(m, k.alpha, G.gamma[k.g], G.strict, G.loose, G.mu, G.factor, k.root, G.tau, k.b, d, n_hard)
+    k.weight = penalties(m, k.alpha, G.gamma[k.g], k.tolerance, G.mu, G.factor, k.root, G.tau, k.b, d, n_hard)
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
@@ -430,7 +453,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         if not pAp > 0.0:
             return DOUBTFUL
         rz = iterate(m, k.form == DUAL, k.rz / pAp, k.p, Ap, k.inverse, k.x, k.r, w.z, &k.neglected)
-        if G.single and not k.ending:
+        if k.single and not k.ending:
             k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
     elif asked == ROTATED:
         for j in range(m):
@@ -518,21 +541,21 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         k.from_zero = False
     most = carry_error(m, k.alpha, G.gamma[k.g], MARGIN * k.neglected + k.drift, LEAK * k.carried, G.factor, k.root,
                        G.tau, b, k.b, k.err, &k.carried)
-    if G.mild and not most <= DOUBT:
+    if k.bounded and not most <= DOUBT:
         return DOUBTFUL
     k.steps += 1
     k.t += 1
     if k.t == G.t_max:
         k.t = 0
-        k.direct = G.literal or G.n_rows > 0
-        if k.g + 1 < G.n_gammas and not k.ending and not G.literal and decided(G, k, w):
+        k.direct = k.literal or G.n_rows > 0
+        if k.g + 1 < G.n_gammas and not k.ending and not k.literal and decided(G, k, w):
             state = settle(G, k, w)
             if state != RUNNING:
                 return state
         k.g += 1
         if k.g == G.n_gammas:
             # Without a bound on the error, only what was decided before has its digits.
-            return last_step(G, k) if G.mild or G.literal or k.ending else DOUBTFUL
+            return last_step(G, k) if k.bounded or k.literal or k.ending else DOUBTFUL
     return RUNNING if start_step(G, k) else DOUBTFUL
 
 
@@ -669,18 +692,33 @@ cdef int last_step(const Gram *G, Problem *k) noexcept nogil:
             return DOUBTFUL
         if G.factor[j] == 0.0:
             epsilon = 0.0
-        if G.mild and ((k.err[j] > 0.0 and fabs(b - epsilon) <= k.err[j]) or (b >= epsilon and k.err[j] > DIGITS * b)):
+        if k.bounded and ((k.err[j] > 0.0 and fabs(b - epsilon) <= k.err[j]) or (b >= epsilon and k.err[j] > DIGITS * b)):
             return DOUBTFUL
         if b < epsilon:
             k.b[j] = 0.0
     return DONE
 
 
-cdef inline int group(const Gram *G, const Problem *k) noexcept nogil:
+cdef int attempt(const Gram *G, Problem *k, const double[:] largest, Scratch *w) noexcept nogil:
+    """Start a problem with the next tolerance, and go on until it needs a product."""
+    cdef int state = DOUBTFUL
+    while state == DOUBTFUL and k.attempt < G.n_attempts:
+        k.tolerance = G.tolerance[k.attempt]
+        k.literal, k.bounded = k.tolerance == 0.0, G.mild and k.tolerance > 0.0
+        # Coarser tolerances than the rounding of single precision allow it.
+        k.single = k.bounded and k.tolerance > 10 * DRIFT
+        k.attempt += 1
+        enter(G, k, largest)
+        if start_step(G, k):
+            state = advance(G, k, k.p, NULL, w)
+    return state
+
+
+cdef inline int group(const Problem *k) noexcept nogil:
     """Which product a problem waits for: 0 or 1 with S or P, 2 or 3 the same in single precision, 4 with V', 5 with V."""
     if k.asked >= ROTATED:
         return k.asked - ROTATED + 4
-    return k.form + (2 if G.single and k.asked == CURVATURE and not k.ending else 0)
+    return k.form + (2 if k.single and k.asked == CURVATURE and not k.ending else 0)
 
 
 def inverse(const double[:, ::1] S, double[:, ::1] P):
@@ -704,16 +742,17 @@ def solve(
     const int[::1] targets,
     const double[:, :] largest,
     bint mild,
-    double tolerance,
+    const double[::1] tolerances,
     double[:, ::1] B,
     int[::1] done,
 ):
     """The coefficients of each problem into B, and whether they are vouched for into `done`.
 
     Returns the largest number of steps that a problem took. Problem i has the alpha ``alphas[i]`` and the
-    target ``targets[i]``, a row of q, ols and root. `largest` bounds its coefficients at each gamma. `tolerance` is the
-    error of a solve that the loop remembers, relative to |b_j| + gamma; its square root is that of any other. A
-    tolerance of 0 stands for the literal loop.
+    target ``targets[i]``, a row of q, ols and root. `largest` bounds its coefficients at each gamma. `tolerances`, one for each
+    attempt at a problem, are the error of a solve that the loop remembers, relative to |b_j| + gamma; the square root is
+    that of any other. The next attempt is made if the bound on errors does not vouch for the answer. A tolerance of 0
+    stands for the literal loop.
     """
     cdef const double[:, ::1] S = scaled.S, P = scaled.P, V = scaled.V, V_t = scaled.V_t
     cdef const double[:, ::1] q = scaled.q, ols = scaled.ols, root = scaled.root
@@ -734,15 +773,12 @@ def solve(
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
-    G.literal, G.mild = tolerance == 0.0, mild and tolerance > 0.0
-    G.strict = 1.0 / (tolerance or 1.0)
-    G.loose, G.remembered = sqrt(G.strict), REMEMBERED * tolerance
-    # Coarser tolerances than the rounding of single precision allow it.
-    G.single = G.mild and tolerance > 10 * DRIFT
+    G.mild, G.tolerance, G.n_attempts = mild, &tolerances[0], <int>tolerances.shape[0]
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
     cdef size_t size = <size_t>R * m, square = <size_t>m * m
     cdef double[::1] memory = np.zeros(8 * size + 5 * m)
-    cdef float[::1] singles = np.empty(2 * (square + size) if G.single else 1, dtype=np.float32)
+    cdef double[::1] panels = np.empty(square * (2 if mild else 4))
+    cdef float[::1] singles = np.empty(2 * (square + size) if mild else 1, dtype=np.float32)
     cdef int[::1] indices = np.empty(size + R + m, dtype=np.int32)
     cdef double *operands = &memory[6 * size]
     cdef double *products = operands + size
@@ -751,22 +787,29 @@ def solve(
     cdef float *X_s = S_s + 2 * square
     cdef float *Y_s = X_s + size
     cdef int *active = &indices[size]
-    cdef const double *doubles[6]
+    cdef const double *packed[6]
     cdef int n_group[6]
     cdef Scratch w
     cdef Problem *k
-    cdef Problem *problems = <Problem *>calloc(R, sizeof(Problem))
+    cdef Problem *problems = <Problem *>calloc(max(R, 1), sizeof(Problem))
     if problems == NULL:
         raise MemoryError(f"{R} problems of {m} columns")
-    doubles[0], doubles[1], doubles[4], doubles[5] = G.S, G.P, G.V, G.V_t
+    packed[0], packed[1] = &panels[0], &panels[square]
+    if not mild:
+        packed[4], packed[5] = &panels[2 * square], &panels[3 * square]
     w.support, w.z, w.force, w.tmp = active + R, rest, rest + m, rest + 2 * m
     G.ones, G.diagonal = rest + 3 * m, rest + 4 * m
     with nogil:
         for i in range(m):
             rest[3 * m + i], rest[4 * m + i] = 1.0, P[i, i]
-            if G.single:
-                narrow(m, &S[i, 0], S_s + <size_t>i * m)
-                narrow(m, &P[i, 0], S_s + square + <size_t>i * m)
+        pack[double](S, &panels[0])
+        pack[double](P, &panels[square])
+        if mild:
+            pack[float](S, S_s)
+            pack[float](P, S_s + square)
+        else:
+            pack[double](V, &panels[2 * square])
+            pack[double](V_t, &panels[3 * square])
         n = 0
         for i in range(R):
             k = &problems[i]
@@ -776,8 +819,7 @@ def solve(
                 k.y = &y[targets[i], 0]
             k.err = &memory[6 * <size_t>i * m]
             k.x, k.r, k.p, k.e, k.inverse = k.err + m, k.err + 2 * m, k.err + 3 * m, k.err + 4 * m, k.err + 5 * m
-            enter(&G, k, largest[i])
-            state = advance(&G, k, k.p, NULL, &w) if start_step(&G, k) else DOUBTFUL
+            state = attempt(&G, k, largest[i], &w)
             done[i] = state == DONE
             if state == RUNNING:
                 active[n] = i
@@ -787,7 +829,7 @@ def solve(
             # the block of vectors, the faster the product. Then each of these goes its own way.
             memset(n_group, 0, sizeof(n_group))
             for s in range(n):
-                n_group[group(&G, &problems[active[s]])] += 1
+                n_group[group(&problems[active[s]])] += 1
             which = 0
             for i in range(1, 6):
                 if n_group[i] > n_group[which]:
@@ -795,7 +837,7 @@ def solve(
             i = 0
             for s in range(n):
                 k = &problems[active[s]]
-                if group(&G, k) == which:
+                if group(k) == which:
                     if which in (2, 3):
                         narrow(m, k.operand, X_s + <size_t>i * m)
                     else:
@@ -804,13 +846,15 @@ def solve(
             if which in (2, 3):
                 multiply[float](S_s if which == 2 else S_s + square, X_s, Y_s, m, i)
             else:
-                multiply[double](doubles[which], operands, products, m, i)
+                multiply[double](packed[which], operands, products, m, i)
             i = n_next = 0
             for s in range(n):
                 k = &problems[active[s]]
                 state = RUNNING
-                if group(&G, k) == which:
+                if group(k) == which:
                     state = advance(&G, k, products + <size_t>i * m, Y_s + <size_t>i * m if which in (2, 3) else NULL, &w)
+                    if state == DOUBTFUL:
+                        state = attempt(&G, k, largest[active[s]], &w)
                     done[active[s]] = state == DONE
                     i += 1
                 if state == RUNNING:

@@ -44,8 +44,9 @@ _MILD = 1e-4
 
 
 # The error, relative to |b_j| + gamma, that a solve may leave: at first, and where the error bound
-# does not vouch for the answer. 0 is the literal loop.
-_TOLERANCES = (3e-6, 1e-10, 0.0)
+# does not vouch for the answer. 0 is the literal loop. Without a bound only the strict ones.
+_TOLERANCES = np.array([1e-5, 3e-7, 1e-10, 0.0])
+_STRICT_TOLERANCES = _TOLERANCES[2:]
 
 
 def solve_all(
@@ -128,14 +129,10 @@ class Gram:
         alpha = alphas[target, at]
         coefs = np.zeros((len(problems), len(self.used)))
         todo = np.flatnonzero(alpha > 0)
-        steps = 0
-        for tolerance in _TOLERANCES if scaled.mu > _MILD else _TOLERANCES[1:]:
-            if len(todo):
-                done, taken = scaled.solve(alpha, target, todo, schedule, tolerance, coefs)
-                todo, steps = todo[~done], max(steps, taken)
+        done, steps = scaled.solve(alpha, target, todo, schedule, coefs)
         out[target[:, np.newaxis], at[:, np.newaxis], self.used] = coefs
         # What the compiled loop cannot factorize, and least squares of least norm.
-        for i in (*todo, *np.flatnonzero(alpha == 0)):
+        for i in (*todo[~done], *np.flatnonzero(alpha == 0)):
             out[target[i], at[i]] = self._literally(target[i], alpha[i], schedule)
         return steps
 
@@ -254,7 +251,6 @@ class _Scaled:
         target: Index,
         todo: Index,
         schedule: Schedule,
-        tolerance: float,
         coefs: Array,
     ) -> tuple[NDArray[np.bool_], int]:
         """Put the coefficients of the problems `todo` into `coefs`; say which are vouched for."""
@@ -266,7 +262,8 @@ class _Scaled:
         b = np.empty((len(todo), len(self.S)))
         done = np.zeros(len(todo), dtype=np.int32)
         problems = alpha, target.astype(np.int32), np.broadcast_to(largest, (len(b), len(gammas)))
-        steps = annealing.solve(self, schedule, *problems, self.mu > _MILD, tolerance, b, done)
+        tolerances = _TOLERANCES if self.mu > _MILD else _STRICT_TOLERANCES
+        steps = annealing.solve(self, schedule, *problems, self.mu > _MILD, tolerances, b, done)
         vouched = done > 0
         coefs[todo[vouched]] = b[vouched] / self.root[target[vouched]]
         return vouched, steps

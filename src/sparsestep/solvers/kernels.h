@@ -1,5 +1,7 @@
 /* Loops over the columns of one problem, apart from the engine's logic so that they vectorize.
    Each is compiled for several widths of vectors where the compiler can choose at run time. */
+#include <math.h>
+
 #if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define KERNEL __attribute__((target_clones("avx512f", "avx2", "default"))) static
 #else
@@ -79,11 +81,13 @@ KERNEL void subtract(int m, double a, const double *restrict x, double *restrict
 
 /* The penalties d_j = alpha_j gamma_j^2 / (b_j^2 + gamma_j^2)^2, never quite zero. Returns the
    largest weight of an error of b_j; counts the columns that are hard in each form. */
-KERNEL double penalties(int m, double alpha, double gamma, double strict, double loose,
-                        double mu, const double *restrict factor, const double *restrict root,
+KERNEL double penalties(int m, double alpha, double gamma, double tolerance, double mu,
+                        const double *restrict factor, const double *restrict root,
                         const double *restrict tau, const double *restrict b, double *restrict d,
                         double *n_hard) {
   double most = 0.0, primal = 0.0, dual = 0.0;
+  /* Of an error that the loop remembers in full, and of one that it forgets. */
+  double strict = tolerance > 0.0 ? 1.0 / tolerance : 0.0, loose = sqrt(strict);
 #pragma omp simd reduction(max : most) reduction(+ : primal, dual)
   for (int j = 0; j < m; j++) {
     double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
