@@ -21,7 +21,7 @@ def polish(S, q, prices, support):
     inside = np.flatnonzero((support | (prices == 0)) & np.isfinite(prices))
     coef = np.zeros((1, len(q)))
     coef[0, inside] = np.linalg.pinv(S[np.ix_(inside, inside)], hermitian=True) @ q[inside]
-    return polish_path(S, q, prices[np.newaxis], coef)[0]
+    return polish_path(S, q, np.ones(1), prices, coef)[0]
 
 
 def rss_of(S, q, yty, support):
@@ -126,12 +126,10 @@ def test_what_one_alpha_taught_does_not_change_the_next(seed, correlation, facto
         factor[factor == 0.5] = 1.0
     rng = np.random.default_rng(seed)
     alphas = np.append(2.0 ** rng.uniform(-3, 6, 9), [1e-300, 0.0, 1e300, 1.0])
-    prices = alphas[:, np.newaxis] * np.where(np.isinf(factor), 0.0, factor)
-    prices[:, np.isinf(factor)] = np.inf
-    starts = rng.standard_normal(prices.shape) * (rng.random(prices.shape) < 0.4)
-    together = polish_path(S, q, prices, starts)
-    for k in range(len(prices)):
-        assert_array_equal(together[k], polish_path(S, q, prices[k : k + 1], starts[k : k + 1])[0])
+    starts = rng.standard_normal((13, 8)) * (rng.random((13, 8)) < 0.4)
+    together = polish_path(S, q, alphas, factor, starts)
+    for alpha, start, found in zip(alphas, starts, together, strict=True):
+        assert_array_equal(found, polish_path(S, q, [alpha], factor, [start])[0])
 
 
 def test_nothing_to_polish():

@@ -216,16 +216,14 @@ def _polished(
         most = supported_size(int(rank) + settings.fit_intercept, coefs.shape[2])
     else:
         S = problem.left / length / length[:, np.newaxis]
-    factor = problem.factor
-    finite = np.where(np.isinf(factor), 0.0, factor)
     out = np.empty_like(coefs)
     for t, q in enumerate(problem.q / length):
         size = np.abs(q).max(initial=0.0) or 1.0
         with np.errstate(over="ignore"):
-            prices = (alphas[t] / size / size)[:, np.newaxis] * finite
-        prices[:, np.isinf(factor)] = np.inf
+            prices = alphas[t] / size / size
         units = size / length
-        out[t] = polish_path(S, q / size, prices, coefs[t] / units, sizes, most) * units
+        polished = polish_path(S, q / size, prices, problem.factor, coefs[t] / units, sizes, most)
+        out[t] = polished * units
         told(len(prices))
     return out
 

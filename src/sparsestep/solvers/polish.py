@@ -24,7 +24,6 @@ forward selection adds next depends on how much that is: what is found for one a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,31 +39,13 @@ Index = NDArray[np.intp]
 _COLLINEAR = 1e-10
 # Coefficients that drifted from least squares by more than this, relatively, are computed anew.
 _DRIFT = 1e-9
-# So many columns at a time are looked at for swaps.
+# How many columns are looked at for swaps at a time.
 _MANY = 256
 _EPS = np.finfo(np.float64).eps
 
 
-class ColumnProducts(Protocol):
-    """The matrix S as the search sees it: never more of it than a few rows."""
-
-    @property
-    def diag(self) -> Array:
-        """The diagonal."""
-
-    @property
-    def rank(self) -> int:
-        """The rank at most."""
-
-    def block(self, i: Index, j: Index | slice) -> Array:
-        """Rows i, columns j."""
-
-    def combine(self, weights: Array, i: Index) -> Array:
-        """The sum of the rows i, each times its weight."""
-
-
 class MatrixGram:
-    """A matrix in memory."""
+    """S as a matrix in memory, of rank `rank` at most."""
 
     def __init__(self, S: Array) -> None:
         self.S, self.diag, self.rank = S, np.diag(S), len(S)
@@ -79,7 +60,7 @@ class MatrixGram:
 
 
 class RowGram:
-    """``A'A`` of more columns than rows."""
+    """The same for ``S = A'A`` of more columns than rows, without the matrix."""
 
     def __init__(self, A: Array) -> None:
         self.A, self.diag, self.rank = A, np.einsum("ij,ij->j", A, A), min(A.shape)
@@ -93,26 +74,30 @@ class RowGram:
         return np.asarray((self.A[:, i] @ weights) @ self.A)
 
 
+ColumnProducts = MatrixGram | RowGram
+
+
 def polish_path(
     S: Array | RowGram,
     q: Array,
-    prices: Array,
+    alphas: Array,
+    factor: Array,
     coefs: Array,
     sizes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Array:
     """Coefficients that no single add, drop or swap improves, found from those of each row.
 
-    A row of `prices` are the alpha_j: 0 for a variable that must stay, ``inf`` for one that must
-    not enter. With `sizes`, one for each row, coefficients of so many variables that no swap
-    improves; of another number if the columns do not allow it. No variable is added to `most` or
-    more that have a price.
+    There is a row for each of the `alphas`. A penalty `factor` is 0 for a variable that must stay,
+    ``inf`` for one that must not enter. With `sizes`, one for each row, coefficients of so many
+    variables that no swap improves; of another number if the columns do not allow it. No variable
+    is added to `most` or more that have a price.
     """
-    gram: ColumnProducts = S if isinstance(S, RowGram) else MatrixGram(S)
-    polished = np.zeros(prices.shape)
+    gram = S if isinstance(S, RowGram) else MatrixGram(S)
+    polished = np.empty_like(coefs)
     search: _Search | None = None
-    for row, (price, coef) in enumerate(zip(prices, coefs, strict=True)):
-        terms = _Terms.of(price)
+    for row, (alpha, coef) in enumerate(zip(alphas, coefs, strict=True)):
+        terms = _Terms.of(alpha, factor)
         if search is None or not search.terms.same(terms):
             search = _Search(gram, q, terms, most)
         size = None if sizes is None else sizes[row]
@@ -130,7 +115,9 @@ class _Terms:
     may: Mask  # enter
 
     @classmethod
-    def of(cls, prices: Array) -> "_Terms":
+    def of(cls, alpha: float, factor: Array) -> "_Terms":
+        with np.errstate(over="ignore", invalid="ignore"):
+            prices = np.where(np.isinf(factor), np.inf, alpha * factor)
         must, may = prices == 0, np.isfinite(prices)
         priced = prices[may & ~must]
         if np.any(priced != priced[:1]):
@@ -168,12 +155,11 @@ class _Search:
         self.ends: dict[bytes, Array] = {}
 
     def polish(self, price: float, coef: Array, size: int | None = None) -> Array:
-        """The better of the two ends; or `coef`, where columns are too collinear to search among.
+        """Coefficients at the better of the two ends, or `coef` if it is better than both.
 
-        Those that the start had to leave out may explain much all the same.
+        It can be, where a start had to leave out columns too collinear to search among.
         """
-        order = self.forward
-        forward = order.worth(price, self.most) if size is None else order.first(size)
+        forward = self.forward.worth(*((price, self.most) if size is None else (-np.inf, size)))
         starts = [(some | self.terms.must) & self.may for some in (coef != 0, forward)]
         ends = [self._end(price, size, self._independent(start)) for start in starts]
         values = [self._objective(price, size, end) for end in ends]
@@ -343,16 +329,6 @@ class _Forward:
         enough = price + self.worth_while
         while k < most and (k < len(self.order) or self._goes_on()) and self.gains[k] > enough:
             k += 1
-        return self._support(k)
-
-    def first(self, size: int) -> Mask:
-        """So many variables, or as many as there are."""
-        while len(self.order) < size and self._goes_on():
-            pass
-        return self._support(size)
-
-    def _support(self, k: int) -> Mask:
-        """The first k variables."""
         support = np.zeros(len(self.r), dtype=bool)
         support[self.order[:k]] = True
         return support
