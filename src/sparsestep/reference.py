@@ -8,6 +8,8 @@ from scipy import linalg
 
 from sparsestep.penalty import weights
 
+Array = NDArray[np.float64]
+
 
 def sparsestep_reference(
     S: ArrayLike,
@@ -20,8 +22,8 @@ def sparsestep_reference(
     t_max: int = 2,
     epsilon: float = 1e-7,
     penalty_factor: ArrayLike | None = None,
-    callback: Callable[[float, NDArray[np.float64]], object] | None = None,
-) -> NDArray[np.float64]:
+    callback: Callable[[float, Array], object] | None = None,
+) -> Array:
     """Coefficients by the literal loop, from ``S = X'X`` and ``q = X'y``.
 
     The loss at gamma is ``||y - Xb||^2 + alpha * sum_j f_j b_j^2 / (b_j^2 + gamma^2)``. From
@@ -76,21 +78,21 @@ def sparsestep_reference(
         values, vectors = linalg.eigh(unit)
         q_used = length * in_range(values, vectors, q_used / length)
     schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
-    return loop(lambda d: ridge(S_used, d, q_used), used, alpha, factor, *schedule, callback)
+    return loop(lambda d: ridge(S_used, d, q_used), used, alpha, factor, callback, *schedule)
 
 
 def loop(
-    solve: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    solve: Callable[[Array], Array],
     used: NDArray[np.intp],
     alpha: float,
-    factor: NDArray[np.float64],
-    gamma_0: float,
-    gamma_stop: float,
-    gamma_step: float,
-    t_max: int,
-    epsilon: float,
-    callback: Callable[[float, NDArray[np.float64]], object] | None,
-) -> NDArray[np.float64]:
+    factor: Array,
+    callback: Callable[[float, Array], object] | None,
+    gamma_0: float = 1e6,
+    gamma_stop: float = 1e-8,
+    gamma_step: float = 2.0,
+    t_max: int = 2,
+    epsilon: float = 1e-7,
+) -> Array:
     """Algorithm 1; `solve` gives the coefficients of the used columns for their penalties."""
     if not (gamma_step > 1 and gamma_stop > 0):
         raise ValueError(
@@ -115,7 +117,7 @@ def negligible(m: int) -> float:
     return 10 * m * float(np.finfo(np.float64).eps)
 
 
-def cholesky(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def cholesky(A: Array) -> Array | None:
     """The lower factor of a matrix of unit diagonal; None if a pivot may be rounding."""
     factor, failed = linalg.lapack.dpotrf(A, lower=True)
     if failed or not np.all(np.diag(factor) ** 2 > negligible(len(A))):
@@ -123,7 +125,7 @@ def cholesky(A: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return np.asarray(factor)
 
 
-def rounding(values: NDArray[np.float64]) -> float:
+def rounding(values: Array) -> float:
     """Up to which size eigenvalues of such a matrix, in order, are rounding.
 
     That of its entries comes to eps sqrt(m), that of the eigenvalues to eps times the largest.
@@ -132,9 +134,7 @@ def rounding(values: NDArray[np.float64]) -> float:
     return float(4 * eps * (np.sqrt(len(values)) + values[-1]))
 
 
-def in_range(
-    values: NDArray[np.float64], vectors: NDArray[np.float64], q: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def in_range(values: Array, vectors: Array, q: Array) -> Array:
     """`q` without its part outside the range of the matrix of these eigenvectors; or rows of q.
 
     ``X'y`` lies in the range of ``X'X``: the rest is rounding, which small penalties would blow up.
@@ -148,16 +148,14 @@ def in_range(
     return np.asarray(q - np.where(nothing[..., np.newaxis], along, 0.0) @ N.T)
 
 
-def ridge(
-    S: NDArray[np.float64], d: NDArray[np.float64], q: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def ridge(S: Array, d: Array, q: Array) -> Array:
     """Solve ``(S + diag(d)) b = q``; among several solutions the one of least ``b'diag(d)b``.
 
     Where d is infinite, b is 0.
     """
     free = np.isfinite(d)
     if not free.all():
-        b: NDArray[np.float64] = np.zeros_like(q)
+        b: Array = np.zeros_like(q)
         b[free] = ridge(S[np.ix_(free, free)], d[free], q[free])
         return b
     # d reaches 1e20 beside S_jj = n. Scaled to a unit diagonal, only true collinearity is singular.

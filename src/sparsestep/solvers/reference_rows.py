@@ -1,6 +1,7 @@
 """The literal loop from the rows, for more columns than rows: ``X'X`` loses its null space."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,21 +9,19 @@ from scipy import linalg
 
 from sparsestep.reference import loop
 
+Array = NDArray[np.float64]
+
 
 def sparsestep_reference_rows(
     A: ArrayLike,
     y: ArrayLike,
     alpha: float,
     *,
-    gamma_0: float = 1e6,
-    gamma_stop: float = 1e-8,
-    gamma_step: float = 2.0,
-    t_max: int = 2,
-    epsilon: float = 1e-7,
     penalty_factor: ArrayLike | None = None,
-    callback: Callable[[float, NDArray[np.float64]], object] | None = None,
-) -> NDArray[np.float64]:
-    """The same loop from the rows, for more columns than rows.
+    callback: Callable[[float, Array], object] | None = None,
+    **schedule: Any,
+) -> Array:
+    """The loop of `sparsestep_reference` from the rows, for more columns than rows.
 
     There ``X'X`` is singular, and the digits in which its null space shows are lost in forming it.
     Here each step is a QR decomposition of the rows, and no matrix has a side of n_features twice.
@@ -33,8 +32,9 @@ def sparsestep_reference_rows(
         The columns, centred if the model has an intercept.
     y : array_like of shape (n_samples,)
         The target, likewise.
-    alpha, gamma_0, gamma_stop, gamma_step, t_max, epsilon, penalty_factor, callback
-        As in `sparsestep_reference`.
+    alpha, penalty_factor, callback, **schedule
+        As in `sparsestep_reference`; `schedule` are gamma_0, gamma_stop, gamma_step, t_max and
+        epsilon.
 
     Returns
     -------
@@ -55,13 +55,10 @@ def sparsestep_reference_rows(
     A_used = A[:, used]
     basis = row_space(A_used)
     A_used, along = basis.T @ A_used, basis.T @ y
-    schedule = (gamma_0, gamma_stop, gamma_step, t_max, epsilon)
-    return loop(lambda d: ridge_rows(A_used, d, along), used, alpha, factor, *schedule, callback)
+    return loop(lambda d: ridge_rows(A_used, d, along), used, alpha, factor, callback, **schedule)
 
 
-def ridge_rows(
-    A: NDArray[np.float64], d: NDArray[np.float64], y: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def ridge_rows(A: Array, d: Array, y: Array) -> Array:
     """Minimize ``||y - A b||^2 + b'diag(d)b``; among several solutions the one of least norm.
 
     As ``z = sqrt(d) b`` and the residual r together are the shortest vector for which
@@ -81,17 +78,17 @@ def ridge_rows(
     return b
 
 
-def row_space(A: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_space(A: Array) -> Array:
     """An orthonormal basis of the columns of A but for rounding, each by its own size.
 
     Along other directions A and y are rounding, which penalties smaller than that would fit.
     """
     U, s, _ = linalg.svd(A / np.linalg.norm(A, axis=0), full_matrices=False, check_finite=False)
-    some: NDArray[np.float64] = U[:, s > max(A.shape) * np.finfo(np.float64).eps * s.max(initial=0)]
+    some: Array = U[:, s > max(A.shape) * np.finfo(np.float64).eps * s.max(initial=0)]
     return some
 
 
-def least_norm(F: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def least_norm(F: Array, y: Array) -> Array:
     """The shortest u with ``F'u = y``.
 
     With rows sorted by size and columns pivoted, each row of F keeps its own digits, however much
