@@ -135,8 +135,7 @@ class Collinearity:
 
     def warn(self, error: float, advice: str) -> LostDigitsWarning | None:
         """Say so if an error has left fewer than six digits; and what was said."""
-        lost = self.lost(error, advice)
-        if lost is not None:
+        if lost := self.lost(error, advice):
             warn(lost)
         return lost
 
@@ -180,7 +179,7 @@ def refine(
     ):
         return unrefined
     rows = _Rows(table, target, moments, known, settings.fit_intercept)
-    start = rows.scaled(coef[known.support], intercept)
+    start = coef[known.support] * rows.unit, intercept / rows.unit_y
     size = table.n_active * len(known.support)
     found = (*start, 1.0)
     if known.rcond > _HOPELESS:
@@ -194,8 +193,8 @@ def refine(
     if not found[2] < known.error * (1.0 + known.offset):
         return unrefined
     result = np.zeros_like(coef)
-    result[known.support], intercept = rows.given(found[0], found[1])
-    return result, intercept, found[2]
+    result[known.support] = found[0] / rows.unit
+    return result, float(found[1] * rows.unit_y), found[2]
 
 
 def refine_path(
@@ -228,8 +227,7 @@ def refine_path(
     if not any(poor):
         return None
     rows = _Rows(table, target, moments, ever, settings.fit_intercept)
-    unit = rows.unit_x / rows.unit_y
-    B, a = coefs[:, ever.support] * unit, intercepts / rows.unit_y
+    B, a = coefs[:, ever.support] * rows.unit, intercepts / rows.unit_y
     # A correction must be less than half the one before, the first no more than the error expected.
     before = np.where(poor, 2 * expected, 0.0)
     for _ in range(_MOST_ROUNDS):
@@ -251,7 +249,7 @@ def refine_path(
             else:
                 before[k] = 0.0
     coefs = coefs.copy()
-    coefs[:, ever.support] = B / unit
+    coefs[:, ever.support] = B / rows.unit
     return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
 
 
@@ -299,27 +297,15 @@ class _Rows:
     ) -> None:
         self.table, self.target, self.known = table, target, known
         self.fit_intercept = fit_intercept
-        W = moments.weight_sum
-        self.weight_sum = W
+        self.weight_sum = W = moments.weight_sum
         mean = moments.mean_x[known.support]
-        spread = known.length / np.sqrt(W)
-        self.unit_x = 2.0 ** np.round(np.log2(spread))
+        self.unit_x = 2.0 ** np.round(np.log2(known.length / np.sqrt(W)))
         of_y = np.sqrt(moments.yty / W + (0.0 if fit_intercept else moments.mean_y**2))
         self.unit_y = float(2.0 ** np.round(np.log2(of_y))) if of_y > 0 else 1.0
+        # A coefficient times this is that of the scaled rows.
+        self.unit = self.unit_x / self.unit_y
         self.centre = mean / self.unit_x if fit_intercept else np.zeros_like(mean)
         self.length = known.length / self.unit_x
-
-    def scaled(self, b: Array, intercept: float) -> tuple[Array, float]:
-        """Coefficients and intercept in units of the scaled rows."""
-        return b * (self.unit_x / self.unit_y), intercept / self.unit_y
-
-    def given(self, b: Array, intercept: float) -> tuple[Array, float]:
-        """Coefficients and intercept in units of the rows as given."""
-        return b * (self.unit_y / self.unit_x), float(intercept * self.unit_y)
-
-    def solve(self, g: Array) -> Array:
-        """``S^-1 g`` in units of the scaled rows."""
-        return np.asarray(self.known.solve(g * self.unit_x) * self.unit_x)
 
     def of_intercept(self, g0: float, change: Array) -> float:
         """The change of the intercept that goes with one of the coefficients."""
@@ -387,11 +373,11 @@ class _Rows:
         return total((main, rest), axis=0), total(r, axis=0)
 
 
-Step = Callable[[Array, float], tuple[Array, float]]
-
-
 def _improved(
-    step: Step, b: Array, intercept: float, enough: float = 0.0
+    step: Callable[[Array, float], tuple[Array, float]],
+    b: Array,
+    intercept: float,
+    enough: float = 0.0,
 ) -> tuple[Array, float, float]:
     """Add corrections while each is less than half the one before; and the error that is left."""
     before = size = np.inf
@@ -423,7 +409,7 @@ def _by_sums(
             g, g0 = G[0], float(all_g0[0])
         else:
             g, g0 = rows.gradient(b, intercept)
-        change = rows.solve(g)
+        change = rows.known.solve(g * rows.unit_x) * rows.unit_x
         return change, rows.of_intercept(g0, change)
 
     # A round on a large table for the very last digit is not worth its time.
@@ -436,10 +422,10 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
     """Refine residual and coefficients together by a factorization of the rows, if it has one."""
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
-    of_1 = root / np.sqrt(rows.weight_sum)
+    root_W = np.sqrt(rows.weight_sum)
     Z = (X - rows.centre) / rows.length * root[:, np.newaxis]
     if rows.fit_intercept:
-        Z = np.column_stack([of_1, Z])
+        Z = np.column_stack([root / root_W, Z])
     if Z.shape[0] < Z.shape[1]:
         return None
     Q, R, pivot = linalg.qr(Z, mode="economic", pivoting=True)
@@ -455,15 +441,13 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
         of_x, of_one = rows.products(X, w, s)
         g = of_x[0] / rows.length
         if rows.fit_intercept:
-            g = np.concatenate([[float(of_one[0]) / np.sqrt(rows.weight_sum)], g])
+            g = np.append(float(of_one[0]) / root_W, g)
         along = Q.T @ f + linalg.solve_triangular(R, g[pivot], trans="T")
         solution = np.empty(len(pivot))
         solution[pivot] = linalg.solve_triangular(R, along)
         s = add_pairs(s, ((f - Q @ along) / root, np.zeros(len(y))))
-        if not rows.fit_intercept:
-            return solution / rows.length, 0.0
-        change = solution[1:] / rows.length
-        of_mean = float(solution[0]) / np.sqrt(rows.weight_sum)
+        change = solution[int(rows.fit_intercept) :] / rows.length
+        of_mean = float(solution[0]) / root_W if rows.fit_intercept else 0.0
         return change, of_mean - float(rows.centre @ change)
 
     return _improved(step, b, intercept)
