@@ -95,8 +95,8 @@ def _require_plain(file: BinaryIO) -> None:
         members = archive.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise _Unreadable("is not a moments file: its contents are compressed")
-    if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
-        raise _Unreadable("is damaged: its contents are larger than itself")
+    size = sum(member.file_size for member in members)
+    _require(size <= os.fstat(file.fileno()).st_size, "its contents are larger than itself")
     file.seek(0)
 
 

@@ -14,7 +14,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from sparsestep.moments import file as moments_file
 from sparsestep.moments.one_pass import fold_ids, fold_sums
-from sparsestep.moments.runs import Run, Runs, joined, require_all_folds, require_same_folds
+from sparsestep.moments.runs import Run, joined, require_all_folds, require_same_folds
 from sparsestep.moments.sums import Accumulator, Sums, is_thin, merge, require_mergeable
 from sparsestep.moments.table import Table
 from sparsestep.threads import side_by_side
@@ -210,7 +210,7 @@ class Moments:
         array([[10.]])
         """
         sums = [_sums_of(piece) for piece in pieces]
-        return cls._make(merge(sums, _runs_of(sums)))
+        return cls._make(merge(sums, require_same_folds(each.runs for each in sums)))
 
     def __add__(self, other: "Moments") -> "Moments":
         if not isinstance(other, Moments):
@@ -385,7 +385,12 @@ class Moments:
         >>> moments.rss([[1.0, 0.0]])
         array([0.66666667, 4.66666667])
         """
-        coef = self._coefficients(coef)
+        coef = np.asarray(coef, dtype=np.float64)
+        if coef.ndim not in (1, 2) or len(coef) != self.n_features:
+            raise ValueError(
+                f"coef has shape {coef.shape}; its first dimension must be the "
+                f"{self.n_features} columns of these moments."
+            )
         sums = self._sums
         k = len(sums.yty)
         if not sums.flat_y and coef.ndim == 2 and coef.shape[1] != k:
@@ -462,16 +467,6 @@ class Moments:
         y = np.concatenate([T, residual[None]])
         return X, (y[:, 0] if sums.flat_y else y)
 
-    def _coefficients(self, coef: ArrayLike) -> Array:
-        """Coefficients as doubles, one or more columns of length m."""
-        array = np.asarray(coef, dtype=np.float64)
-        if array.ndim not in (1, 2) or array.shape[0] != self.n_features:
-            raise ValueError(
-                f"coef has shape {array.shape}; its first dimension must be the "
-                f"{self.n_features} columns of these moments."
-            )
-        return array
-
     # -- files -------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -518,8 +513,7 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
     sums = [_sums_of(fold) for fold in folds]
     for each in sums[1:]:
         require_mergeable(sums[0], each)
-    if any(each.runs for each in sums):
-        require_all_folds([each.runs for each in sums])
+    require_all_folds([each.runs for each in sums])
     others = [[*sums[:k], *sums[k + 1 :]] for k in range(len(sums))]
     grams: list[list[Array]] | list[None] = [None] * len(sums)
     if not all(map(is_thin, others)):
@@ -529,9 +523,9 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
         grams = [[after[0]], *inner, [before[-1]]]
 
     def training(k: int) -> Moments:
+        runs = require_same_folds(each.runs for each in others[k])
         # A sum of matrices from the left may be overwritten, but not the first fold's own matrix.
-        train = merge(others[k], _runs_of(others[k]), grams=grams[k], into_first=k > 1)
-        return Moments._make(train)
+        return Moments._make(merge(others[k], runs, grams=grams[k], into_first=k > 1))
 
     return side_by_side(training, range(len(sums)), sums[0].m >= _MANY_COLUMNS)
 
@@ -541,12 +535,6 @@ def _sums_of(moments: Moments) -> Sums:
     if not isinstance(moments, Moments):
         raise TypeError(f"Only moments can be merged with moments, not {type(moments)}.")
     return moments._sums
-
-
-def _runs_of(sums: Sequence[Sums]) -> Runs:
-    """The folds that the parts are together; empty if none of them is a fold."""
-    known = [each.runs for each in sums if each.runs]
-    return require_same_folds(known) if known else ()
 
 
 def _read_only(array: Array) -> Array:

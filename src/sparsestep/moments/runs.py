@@ -70,7 +70,7 @@ def require_same_folds(pieces: Iterable[Runs]) -> Runs:
     The same folds of several sources are folds of the pooled rows. Different folds of different
     runs do not belong together, and if the source is the same they share rows.
     """
-    pieces = list(pieces)
+    pieces = [runs for runs in pieces if runs]
     parts: Runs = reduce(joined, filter(_is_partial, pieces), ())
     for run in parts[1:]:
         if (run.of, run.folds) != (parts[0].of, parts[0].folds):

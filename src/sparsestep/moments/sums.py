@@ -341,14 +341,10 @@ def _added(grams: Sequence[Array], u: Array, out: Array | None) -> Array:
         return grams[0]
     out = np.empty_like(grams[0]) if out is None else out
     for strip, product in outer_strips(u):
-        total = out[strip]
-        if len(grams) > 1:
-            np.add(grams[0][strip], grams[1][strip], out=total)
-            for gram in grams[2:]:
-                total += gram[strip]
-            total += product
-        else:
-            np.add(grams[0][strip], product, out=total)
+        first, second, *others = (*(gram[strip] for gram in grams), product)
+        total = np.add(first, second, out=out[strip])
+        for other in others:
+            total += other
     return out
 
 

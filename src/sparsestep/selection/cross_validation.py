@@ -73,17 +73,17 @@ class TrainAndTest:
         test: list[Moments] = []
         whole: Moments | None = None
         partitions: list[int] = []
-        fold_of_row: Index | None
         if isinstance(splits, int):
             pairs, n_splits = [], splits
         else:
             pairs, n_splits = _row_numbers(splits, table.weight, table.n), len(splits)
         while len(test) < n_splits:
-            if isinstance(splits, int):
-                # As in scikit-learn the first n % splits folds have one row more than the others.
-                fold_of_row = np.sort(np.arange(table.n) % splits)
-            else:
-                fold_of_row = _partition(pairs, len(test), table.n)
+            # As in scikit-learn the first n % splits folds have one row more than the others.
+            fold_of_row = (
+                np.sort(np.arange(table.n) % splits)
+                if isinstance(splits, int)
+                else _partition(pairs, len(test), table.n)
+            )
             if fold_of_row is None:
                 # First of all rows, so that a message on a value names its row among them.
                 whole = whole or Moments._of_table(table)

@@ -97,9 +97,8 @@ def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
             "penalty_factor names columns, but those of X have no names; give a number for each "
             "column, in their order."
         )
-    labels = list(given) if isinstance(given, Mapping) else list(given.index)
-    values = given.values() if isinstance(given, Mapping) else given
-    known, factors = set(names), dict(zip(labels, values, strict=True))
+    labels = [label for label, _ in given.items()]
+    known, factors = set(names), dict(given.items())
     unknown = [label for label in labels if label not in known]
     if unknown:
         raise ValueError(

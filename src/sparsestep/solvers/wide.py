@@ -35,7 +35,7 @@ Index = NDArray[np.intp]
 # Forward selection goes on while a column gains more than this share of the price: the loop is to
 # choose among some more columns than it will keep.
 _SHARE = 0.75
-# So many of the columns that would enter join the set at a time, the worst first.
+# How many of the columns that would enter join the set at a time, those that gain most first.
 _JOIN = 10
 # Columns of unit length of which the selected ones leave less than this are spanned by them.
 _COLLINEAR = 1e-10
@@ -195,8 +195,8 @@ class WorkingSets:
             drop[which] = 0.0
             for i in some[drop.max() > np.maximum(prices[some], refused)]:
                 found = np.flatnonzero(drop > max(prices[i], refused))
-                worst = np.argsort(-drop[found], kind="stable")[:_JOIN]
-                self.sets[i] = np.union1d(which, found[worst])
+                largest = np.argsort(-drop[found], kind="stable")[:_JOIN]
+                self.sets[i] = np.union1d(which, found[largest])
                 again.append(i)
         return np.array(again, dtype=np.intp)
 
