@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.selection.grid import alpha_grid, every_size
+from sparsestep.selection.grid import SearchRange, alpha_grid, every_size
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_search_for_sizes_that_are_not_monotone_and_have_a_gap():
         kept = np.where((alphas > 0.1) & (alphas < 0.1002), 3, kept)
         return np.where((alphas > 0.0999) & (alphas <= 0.1), 4, kept)
 
-    alphas, missing = every_size(sizes, np.array([20.0]), 6)
+    alphas, missing = every_size(sizes, SearchRange(np.array([20.0]), 6))
     assert missing == [5]
     assert set(sizes(alphas)) == {0, 1, 2, 3, 4, 6}
     assert np.all(np.diff(alphas) < 0) and len(alphas) < 1000
@@ -235,8 +235,7 @@ def test_each_target_has_its_own_ends():
     cutoffs = np.array([[1.0], [1e6]])
     grid = alpha_grid(
         lambda alphas: np.where(alphas > cutoffs, 0, np.where(alphas > cutoffs / 100, 1, 3)),
-        np.array([0.5, 5e3]),
-        3,
+        SearchRange(np.array([0.5, 5e3]), 3),
         11,
     )
     assert grid.shape == (2, 11)

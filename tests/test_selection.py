@@ -17,7 +17,7 @@ from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.model.file import document_of
 from sparsestep.report import render_report
-from sparsestep.selection.grid import every_size
+from sparsestep.selection.grid import SearchRange, every_size
 from sparsestep.solvers.fitting import fit_alphas
 from sparsestep.solvers.scaled_problem import Settings
 
@@ -165,7 +165,7 @@ def test_one_size_is_searched_for_as_among_all_but_with_fewer_fits(m, correlatio
     alphas = {}
     for only in (None, size):
         tried.clear()
-        every_size(sizes, np.array([1e3]), m, only=only)
+        every_size(sizes, SearchRange(np.array([1e3]), m), only)
         alphas[only] = dict(tried)
     of_that_size = [{a for a, k in found.items() if k == size} for found in alphas.values()]
     assert of_that_size[0] == of_that_size[1] != set()

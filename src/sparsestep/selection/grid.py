@@ -51,6 +51,70 @@ _DENSE = _Search(ratio=4.0, least_share=1e-16, narrowest=1e-6, most_alphas=4000)
 _WIDE = _Search(ratio=2.0**0.125, least_share=1e-6, narrowest=1e-3, most_alphas=400)
 
 
+@dataclass(frozen=True)
+class SearchRange:
+    """Where to look for alphas.
+
+    Attributes
+    ----------
+    guess : ndarray of shape (n_targets,)
+        The largest drop of the residual sum of squares by one variable, over its penalty factor.
+    full : int
+        Number of penalized variables of the largest model: at most the rank of the columns; of
+        wide data the number that the rows support (`supported_size`), unless more are asked for.
+    always : int
+        Number of variables without a penalty, which are in every model.
+    spread : float
+        The largest penalty factor over the smallest.
+    wide : bool
+        Whether there are more columns than their rank, and fewer rows than columns, in the data or
+        in a training set.
+    """
+
+    guess: Array
+    full: int
+    always: int = 0
+    spread: float = 1.0
+    wide: bool = False
+
+    @classmethod
+    def of(
+        cls, problem: ScaledProblem, settings: Settings, largest: int | None = None
+    ) -> "SearchRange":
+        """That of a problem; `largest` is the size asked for, if it is only one."""
+        moments, size, factor = problem.moments, problem.diag, problem.factor
+        always = int(np.count_nonzero((size > 0) & (factor == 0)))
+        used = (size > 0) & (factor > 0)
+        factor = factor[used]
+        least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
+        with np.errstate(over="ignore"):
+            drop = (problem.q[:, used] / np.sqrt(size[used])) ** 2 / factor
+            drop = np.max(drop, axis=1, initial=0.0)
+            # For a target that no variable explains, its variance instead.
+            drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
+            guess = drop * problem.scale_y**2
+        left = problem.left
+        if problem.is_thin:
+            # Not the number of rows: copies of a row do not raise the rank.
+            with one_blas_thread():
+                rank = int(np.linalg.matrix_rank(left @ left.T, hermitian=True))
+        else:
+            rank = min(moments.n_samples - settings.fit_intercept, independent_columns(left))
+        rank -= always
+        full = min(len(factor), max(rank, 0))
+        wide = problem.is_thin and rank < len(factor)
+        if wide:
+            supported = supported_size(rank + settings.fit_intercept, len(factor))
+            full = min(full, supported if largest is None else max(largest - always, 0))
+        guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
+        return cls(guess, full, always, float(most / least) if used.any() else 1.0, wide)
+
+    @property
+    def search(self) -> _Search:
+        """How closely and how far alphas are tried."""
+        return _WIDE if self.wide else _DENSE
+
+
 def one_alpha(alpha: Any) -> Array:
     """The parameter `alpha`, as the only one of an array."""
     if isinstance(alpha, bool) or not isinstance(alpha, Real):
@@ -76,33 +140,21 @@ def alphas_wanted(alphas: Any) -> int | Array:
     return alpha_values(alphas, "alphas")
 
 
-def alpha_grid(
-    sizes: Sizes,
-    guess: Array,
-    full: int,
-    n_alphas: int,
-    *,
-    spread: float = 1.0,
-    wide: bool = False,
-) -> Array:
+def alpha_grid(sizes: Sizes, within: SearchRange, n_alphas: int) -> Array:
     """Alphas, (n_targets, n_alphas), largest first, spaced evenly in the logarithm.
 
-    The largest alpha gives the null model, and the smallest keeps at least `full` variables; if no
-    alpha keeps that many, then as many as any. `spread` is the largest penalty factor over the
-    smallest.
+    The largest alpha gives the null model, and the smallest keeps at least `within.full` variables;
+    if no alpha keeps that many, then as many as any.
     """
-    top, bottom = _ends(sizes, guess, full, spread, _WIDE if wide else _DENSE)
-    return np.geomspace(top, bottom, n_alphas, axis=1)
+    return np.geomspace(*_ends(sizes, within), n_alphas, axis=1)
 
 
-def _ends(
-    sizes: Sizes, guess: Array, full: int, spread: float, search: _Search
-) -> tuple[Array, Array]:
+def _ends(sizes: Sizes, within: SearchRange) -> tuple[Array, Array]:
     """For each target the smallest alpha tried of the null model, and the largest of the full one.
 
     Where no alpha gives the null or the full model, the alphas of the smallest and the largest.
     """
-    ratio = search.ratio
+    guess, full, ratio = within.guess, within.full, within.search.ratio
     top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
     climb = guess[:, np.newaxis] * ratio ** np.arange(_ROUND)
     while np.any(least > 0) and np.all(climb[:, 0] <= _MOST_TIMES * guess):
@@ -110,7 +162,8 @@ def _ends(
         climb = climb * ratio**_ROUND
     bottom, most = top / ratio, np.full(len(top), -1)
     descent = top[:, np.newaxis] * ratio ** -np.arange(1.0, _ROUND + 1)
-    while np.any(most < full) and np.all(descent[:, 0] > search.least_share / spread * top):
+    least_share = within.search.least_share / within.spread
+    while np.any(most < full) and np.all(descent[:, 0] > least_share * top):
         kept = np.minimum(sizes(descent), full)
         bottom, fewest = _better(bottom, -most, descent, -kept)
         most = -fewest
@@ -128,13 +181,7 @@ def _better(
 
 
 def every_size(
-    sizes: Sizes,
-    guess: Array,
-    full: int,
-    *,
-    only: int | None = None,
-    spread: float = 1.0,
-    wide: bool = False,
+    sizes: Sizes, within: SearchRange, only: int | None = None
 ) -> tuple[Array, list[int]]:
     """For one target alphas, largest first, of every model size; and the sizes that none has.
 
@@ -142,12 +189,11 @@ def every_size(
     the gaps that remain are too narrow. Sizes need not fall as alpha grows, so a size found
     anywhere counts. If `only` one size is asked for, only the gaps around that size are filled.
     """
-    search = _WIDE if wide else _DENSE
-    top, bottom = _ends(sizes, guess, full, spread, search)
-    alphas = np.geomspace(top[0], bottom[0], 4 * _ROUND + 1)
+    search, every = within.search, np.arange(within.full + 1)
+    alphas = alpha_grid(sizes, within, 4 * _ROUND + 1)[0]
     kept = sizes(alphas[np.newaxis])[0]
     while len(alphas) < search.most_alphas:
-        missing = np.setdiff1d(np.arange(full + 1), kept)
+        missing = np.setdiff1d(every, kept)
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
         apart = np.log(alphas[:-1] / alphas[1:]) > search.narrowest
@@ -155,22 +201,20 @@ def every_size(
         gaps = np.flatnonzero((absent > 0) & apart & asked)
         if not len(gaps):
             break
-        inner = [
-            np.geomspace(alphas[g], alphas[g + 1], min(int(absent[g]), 8) + 2)[1:-1] for g in gaps
-        ]
-        new = np.concatenate(inner)
+        new = np.concatenate(
+            [np.geomspace(alphas[g], alphas[g + 1], min(absent[g], 8) + 2)[1:-1] for g in gaps]
+        )
         alphas = np.concatenate([alphas, new])
         kept = np.concatenate([kept, sizes(new[np.newaxis])[0]])
         order = np.argsort(-alphas, kind="stable")
         alphas, kept = alphas[order], kept[order]
-    return alphas, [int(k) for k in np.setdiff1d(np.arange(full + 1), kept)]
+    return alphas, np.setdiff1d(every, kept).tolist()
 
 
 def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Settings) -> Array:
     """The alphas given; or, if only their number is, a grid for each target as `alpha_grid`."""
     if not isinstance(alphas, int):
         return alphas
-    scale = _Scale.of(problem, settings)
     penalized = settings.factors(problem.moments.n_features) > 0
     # Progress is reported for the fits on the grid, not for the few that find its ends.
     settings = replace(settings, watch=None)
@@ -179,7 +223,7 @@ def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Setting
         [fits] = fit_alphas([problem], alphas, settings)
         return np.array([np.count_nonzero(each.coefs[:, penalized], axis=1) for each in fits])
 
-    return alpha_grid(sizes, scale.guess, scale.full, alphas, spread=scale.spread, wide=scale.wide)
+    return alpha_grid(sizes, SearchRange.of(problem, settings), alphas)
 
 
 def fit_every_size(
@@ -192,22 +236,15 @@ def fit_every_size(
     lower the exact objective would lose sizes that the loop has.
     """
     problem = ScaledProblem.of(moments, settings)
-    scale = _Scale.of(problem, settings, only)
+    within = SearchRange.of(problem, settings, only)
     plain = replace(settings, polish=None)
     rounds: list[Fits] = []
 
     def sizes(alphas: Array) -> NDArray[np.intp]:
         rounds.append(fit_alphas([problem], alphas, plain)[0][0])
-        return rounds[-1].n_nonzero[np.newaxis] - scale.always
+        return rounds[-1].n_nonzero[np.newaxis] - within.always
 
-    _, missing = every_size(
-        sizes,
-        scale.guess,
-        scale.full,
-        only=None if only is None else only - scale.always,
-        spread=scale.spread,
-        wide=scale.wide,
-    )
+    _, missing = every_size(sizes, within, None if only is None else only - within.always)
     found = Fits(
         np.concatenate([fits.alphas for fits in rounds]),
         np.concatenate([fits.coefs for fits in rounds]),
@@ -218,14 +255,14 @@ def fit_every_size(
     by_alpha = np.argsort(-found.alphas, kind="stable")
     kept = found.n_nonzero[by_alpha]
     best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
-    if kept[0] == scale.always:
+    if kept[0] == within.always:
         # The smallest alpha of the null model shows where the first variable enters.
-        more = np.flatnonzero(kept > scale.always)
+        more = np.flatnonzero(kept > within.always)
         best[0] = by_alpha[more[0] - 1 if len(more) else 0]
     found = found.take(best[np.argsort(-found.alphas[best], kind="stable")])
     if settings.polish is not None:
         found = swapped(moments, found, found.n_nonzero.tolist(), settings)
-    return found, tuple(size + scale.always for size in missing)
+    return found, tuple(size + within.always for size in missing)
 
 
 def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
@@ -237,58 +274,3 @@ def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
     fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
     nearest = np.argmin(np.abs(fits.n_nonzero - size), keepdims=True)
     return swapped(moments, fits.take(nearest), [size], settings)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """Where to look for alphas.
-
-    Attributes
-    ----------
-    guess : ndarray of shape (n_targets,)
-        The largest drop of the residual sum of squares by one variable, over its penalty factor.
-    full : int
-        Number of penalized variables of the largest model: at most the rank of the columns; of
-        wide data the number that the rows support (`supported_size`), unless more are asked for.
-    always : int
-        Number of variables without a penalty, which are in every model.
-    spread : float
-        The largest penalty factor over the smallest.
-    wide : bool
-        Whether there are more columns than their rank, and fewer rows than columns, in the data or
-        in a training set.
-    """
-
-    guess: Array
-    full: int
-    always: int
-    spread: float
-    wide: bool
-
-    @classmethod
-    def of(cls, problem: ScaledProblem, settings: Settings, largest: int | None = None) -> "_Scale":
-        moments, size, factor = problem.moments, problem.diag, problem.factor
-        always = int(np.count_nonzero((size > 0) & (factor == 0)))
-        used = (size > 0) & (factor > 0)
-        factor = factor[used]
-        least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
-        with np.errstate(over="ignore"):
-            drop = (problem.q[:, used] / np.sqrt(size[used])) ** 2 / factor
-            drop = np.max(drop, axis=1, initial=0.0)
-            # For a target that no variable explains, its variance instead.
-            drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
-            guess = drop * problem.scale_y**2
-        rank = moments.n_samples - settings.fit_intercept - always
-        if problem.is_thin:
-            # Not the number of rows: copies of a row do not raise the rank.
-            with one_blas_thread():
-                rank = np.linalg.matrix_rank(problem.left @ problem.left.T, hermitian=True) - always
-        else:
-            rank = min(rank, independent_columns(problem.left) - always)
-        full = min(int(np.count_nonzero(used)), max(int(rank), 0))
-        wide = moments.is_thin and bool(rank < np.count_nonzero(used))
-        if wide:
-            supported = supported_size(rank + settings.fit_intercept, int(np.count_nonzero(used)))
-            full = min(full, supported if largest is None else max(largest - always, 0))
-        guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
-        return cls(guess, full, always, float(most / least) if used.any() else 1.0, wide)
