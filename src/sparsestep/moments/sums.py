@@ -109,34 +109,23 @@ def _gram(pieces: Sequence[CentredRows], m: int) -> Array:
 
 @dataclass
 class Sums:
-    """Means and centred sums of a set of rows; the targets are always two-dimensional.
-
-    Attributes
-    ----------
-    mean, low : ndarrays of shape (m + k,)
-        The means of the columns and of the targets are ``mean + low``, in twice the precision.
-    pieces : tuple of CentredRows, or None
-        The rows of thin sums; `xtx` is then None until `gram` is first asked for.
-    categories : dict
-        Columns of text that columns of zeros and ones stand for, and their categories.
-    runs : tuple of Run
-        The folds that these are, if they are folds.
-    """
+    """Means and centred sums of a set of rows; the targets are always two-dimensional."""
 
     n_samples: int
     weight_sum: float
-    mean: Array
+    mean: Array  # (m + k,): the means of columns and targets are mean + low, in twice the precision
     low: Array
-    xtx: Array | None
-    pieces: tuple[CentredRows, ...] | None
+    xtx: Array | None  # of thin sums None until `gram` is first asked for
+    pieces: tuple[CentredRows, ...] | None  # the rows of thin sums
     xty: Array
     yty: Array
     diag: Array
     names: tuple[str, ...] | None
     flat_y: bool
     target_names: tuple[str, ...] | None = None
+    # Columns of text that columns of zeros and ones stand for, and their categories.
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    runs: Runs = ()
+    runs: Runs = ()  # the folds that these are, if they are folds
 
     @classmethod
     def empty(cls, m: int, k: int, names: tuple[str, ...] | None, flat_y: bool) -> "Sums":

@@ -192,21 +192,11 @@ def _partition(splits: list[Split], low: int, n: int) -> Index | None:
 
 @dataclass(frozen=True)
 class CVErrors:
-    """Held-out errors of one target.
+    """Held-out errors of one target."""
 
-    Attributes
-    ----------
-    mse : ndarray of shape (n_alphas, n_folds)
-        Mean squared error of each fold, weighted by the sample weights.
-    weights : ndarray of shape (n_folds,)
-        Weight of each fold: the sum of its sample weights.
-    total : float
-        The weight of all rows.
-    """
-
-    mse: Array
-    weights: Array
-    total: float
+    mse: Array  # (n_alphas, n_folds), mean squared errors weighted by the sample weights
+    weights: Array  # (n_folds,), the sum of the sample weights of each fold
+    total: float  # the weight of all rows
 
     @cached_property
     def mean(self) -> Array:

@@ -53,29 +53,17 @@ _WIDE = _Search(ratio=2.0**0.125, least_share=1e-6, narrowest=1e-3, most_alphas=
 
 @dataclass(frozen=True)
 class SearchRange:
-    """Where to look for alphas.
+    """Where to look for alphas."""
 
-    Attributes
-    ----------
-    guess : ndarray of shape (n_targets,)
-        The largest drop of the residual sum of squares by one variable, over its penalty factor.
-    full : int
-        Number of penalized variables of the largest model: at most the rank of the columns; of
-        wide data the number that the rows support (`supported_size`), unless more are asked for.
-    always : int
-        Number of variables without a penalty, which are in every model.
-    spread : float
-        The largest penalty factor over the smallest.
-    wide : bool
-        Whether there are more columns than their rank, and fewer rows than columns, in the data or
-        in a training set.
-    """
-
+    # For each target the largest drop of the residual sum of squares by one variable, over its
+    # penalty factor.
     guess: Array
+    # Number of penalized variables of the largest model: at most the rank of the columns; of wide
+    # data the number that the rows support (`supported_size`), unless more are asked for.
     full: int
-    always: int = 0
-    spread: float = 1.0
-    wide: bool = False
+    always: int = 0  # number of variables without a penalty, which are in every model
+    spread: float = 1.0  # the largest penalty factor over the smallest
+    wide: bool = False  # whether the moments are thin, and their rank is less than the columns
 
     @classmethod
     def of(

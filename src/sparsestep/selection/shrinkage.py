@@ -35,14 +35,8 @@ def shrunk_by_validation(
 ) -> tuple[float, list[Fits], CVErrors]:
     """The penalty of the smallest error; the models shrunk by it, and their errors.
 
-    Parameters
-    ----------
-    data, fits
-        The moments of all rows and of each training set, and their models.
-    test
-        The moments of each test set.
-    errors
-        Of the models without shrinkage.
+    `data` and `fits` are the moments of all rows and of each training set, and their models; `test`
+    the moments of each test set, and `errors` those of the models without shrinkage.
 
     The penalty is common to all alphas. The search for it uses the best model without shrinkage and
     models whose sizes are the full size, a half of it, a quarter and so on: a large model with a

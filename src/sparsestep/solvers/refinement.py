@@ -59,33 +59,16 @@ _SPLITTER = 2.0**27 + 1.0
 
 @dataclass(frozen=True)
 class Collinearity:
-    """The condition of the columns kept, and what normal equations lose by it.
+    """The condition of the columns kept, and what normal equations lose by it."""
 
-    Attributes
-    ----------
-    support : ndarray of int
-        The columns kept.
-    length : ndarray
-        Square roots of their sums of squares.
-    sums : ndarray
-        C, their sums of squares and products in units of these lengths.
-    factor : ndarray
-        Its Cholesky factor; not valid if `rcond` is 0.
-    rcond : float
-        Reciprocal condition number of C: the square of that of the columns.
-    offset : float
-        Largest mean beside its deviation; 0 without an intercept.
-    error : float
-        Relative error that normal equations may leave; 0 if there are too few rows for more than
-        one solution to be told apart, which is no matter of digits.
-    """
-
-    support: Index
-    length: Array
-    sums: Array
-    factor: Array
-    rcond: float
-    offset: float
+    support: Index  # the columns kept
+    length: Array  # square roots of their sums of squares
+    sums: Array  # C, their sums of squares and products in units of these lengths
+    factor: Array  # the Cholesky factor of C; not valid if `rcond` is 0
+    rcond: float  # reciprocal condition number of C: the square of that of the columns
+    offset: float  # largest mean beside its deviation; 0 without an intercept
+    # Relative error that normal equations may leave. It is 0 with fewer rows than columns kept:
+    # then there are many solutions, however many digits are right.
     error: float
 
     @property

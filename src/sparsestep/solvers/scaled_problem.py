@@ -238,32 +238,17 @@ class ScaledProblem:
     factor, and of those the first. Which of them the loop would keep is decided by rounding, and it
     would share them out at alpha = 0. Of columns without a penalty those may not that earlier ones
     span: nothing says how to share.
-
-    Attributes
-    ----------
-    moments : Moments
-    scale_x : ndarray of shape (m,)
-        1 for a constant column.
-    scale_y : ndarray of shape (n_targets,)
-    mean_x, mean_y : ndarrays of shapes (m,) and (n_targets,)
-        Zero if there is no intercept.
-    factor : ndarray of shape (m,)
-        Penalty factors.
-    schedule : Schedule
-    left, right : ndarrays
-        ``X'X`` and ``X'y``, of shapes (m, m) and (n_targets, m); of thin moments the rows A and
-        their targets instead, (n_rows, m) and (n_targets, n_rows).
     """
 
     moments: Moments
-    scale_x: Array
-    scale_y: Array
-    mean_x: Array
-    mean_y: Array
-    factor: Array
+    scale_x: Array  # (m,), 1 for a constant column
+    scale_y: Array  # (n_targets,)
+    mean_x: Array  # (m,), zero if there is no intercept
+    mean_y: Array  # (n_targets,), likewise
+    factor: Array  # (m,), penalty factors
     schedule: Schedule
-    left: Array
-    right: Array
+    left: Array  # X'X, (m, m); of thin moments the rows A instead, (n_rows, m)
+    right: Array  # X'y, (n_targets, m); of thin moments the targets, (n_targets, n_rows)
 
     @classmethod
     def of(cls, moments: Moments, settings: Settings) -> "ScaledProblem":

@@ -82,15 +82,7 @@ def solve_wide(
 
 
 class WorkingSets:
-    """The problems of one target. Forward selection goes on where the last alphas left it.
-
-    Attributes
-    ----------
-    sets : list of ndarrays of int
-        The columns, in order, that each alpha was last solved on.
-    steps : int
-        The most steps that any problem took.
-    """
+    """The problems of one target. Forward selection goes on where the last alphas left it."""
 
     def __init__(self, A: Array, y: Array, factor: Array, schedule: Schedule) -> None:
         self.A, self.y, self.factor, self.schedule = A, y, factor, schedule
@@ -98,8 +90,8 @@ class WorkingSets:
         self.size = float(np.linalg.norm(y))
         self.may = (self.length > 0) & np.isfinite(factor)
         self.inverse = np.divide(1.0, self.length, out=np.zeros_like(factor), where=self.may)
-        self.sets: list[Index] = []
-        self.steps = 0
+        self.sets: list[Index] = []  # the columns, in order, that each alpha was last solved on
+        self.steps = 0  # the most that any problem took
         self.forward: _Forward | None = None
 
     def solve(self, alphas: Array, told: Callable[[int], None] = lambda count: None) -> Array:
