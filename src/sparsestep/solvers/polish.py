@@ -107,12 +107,12 @@ def polish_path(
 
 @dataclass(frozen=True)
 class _Terms:
-    """Prices as one that all penalized variables have in common, and the rest."""
+    """What variables cost: a `common` price for each penalized one, and the `rest` of its price."""
 
     common: float
     rest: Array
-    must: Mask  # stay, as they cost nothing
-    may: Mask  # enter
+    must: Mask  # variables that stay, as they cost nothing
+    may: Mask  # variables that may enter
 
     @classmethod
     def of(cls, alpha: float, factor: Array) -> "_Terms":
@@ -134,15 +134,15 @@ class _Terms:
 
 @dataclass(frozen=True)
 class _Move:
-    """Of its kind the move that lowers the objective most, whatever the common price."""
+    """The best of all additions, drops or swaps, whatever the common price."""
 
-    change: float  # of the objective, but for the common price ...
-    more: int  # ... of so many variables more
-    which: list[np.intp]  # come or go
+    change: float  # of the objective, without the common price
+    more: int  # variables than before: 1, -1 or 0
+    which: list[np.intp]  # the variables that enter or leave
 
 
 class _Search:
-    """The search on given terms: what it finds at one common price it knows at every other."""
+    """The search on given terms. What it finds does not depend on the common price, and is kept."""
 
     def __init__(self, S: ColumnProducts, q: Array, terms: _Terms, most: int | None = None) -> None:
         self.S, self.q, self.terms = S, q, terms
@@ -159,7 +159,8 @@ class _Search:
 
         It can be, where a start had to leave out columns too collinear to search among.
         """
-        forward = self.forward.worth(*((price, self.most) if size is None else (-np.inf, size)))
+        order = self.forward
+        forward = order.worth(price, self.most) if size is None else order.worth(-np.inf, size)
         starts = [(some | self.terms.must) & self.may for some in (coef != 0, forward)]
         ends = [self._end(price, size, self._independent(start)) for start in starts]
         values = [self._objective(price, size, end) for end in ends]
