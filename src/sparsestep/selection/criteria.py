@@ -55,10 +55,11 @@ def least_criterion(values: Array, among: Index) -> int:
 
 
 def supported(n_nonzero: Index, largest: int | None) -> Index:
-    """Indices of the models with at most `largest` variables more than the smallest model.
+    """Indices of the models with at most `largest` variables more than the smallest, or of all.
 
     With more variables than the rows support, rss goes to zero and ``n log(rss / n)`` outweighs
     every penalty.
     """
-    largest = len(n_nonzero) and n_nonzero.max() if largest is None else largest + n_nonzero.min()
-    return np.flatnonzero(n_nonzero <= largest)
+    if largest is None:
+        return np.arange(len(n_nonzero))
+    return np.flatnonzero(n_nonzero <= largest + n_nonzero.min())

@@ -82,7 +82,7 @@ class TrainAndTest:
             fold_of_row = (
                 np.sort(np.arange(table.n) % splits)
                 if isinstance(splits, int)
-                else _partition(pairs, len(test), table.n)
+                else _partition(pairs[len(test) :], table.n)
             )
             if fold_of_row is None:
                 # First of all rows, so that a message on a value names its row among them.
@@ -169,11 +169,11 @@ def _index(rows: Any, k: int, what: str, n: int) -> Index:
     return np.where(index < 0, index + n, index)
 
 
-def _partition(splits: list[Split], low: int, n: int) -> Index | None:
-    """The fold of each row, if the splits from number `low` on are a partition of the rows."""
+def _partition(splits: list[Split], n: int) -> Index | None:
+    """The fold of each row, if the first of the splits are a partition of the rows."""
     fold_of_row = np.full(n, -1, dtype=np.intp)
     tested = 0
-    for k, (train, test) in enumerate(splits[low:]):
+    for k, (train, test) in enumerate(splits):
         if len(train) + len(test) != n or np.any(fold_of_row[test] >= 0):
             return None
         used = np.zeros(n, dtype=bool)
