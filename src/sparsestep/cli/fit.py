@@ -14,12 +14,7 @@ from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
-from sparsestep.estimators.choosing import (
-    by_alpha,
-    by_criterion,
-    by_size,
-    by_validation,
-)
+from sparsestep.estimators.choosing import by_alpha, by_criterion, by_size, by_validation
 from sparsestep.estimators.fitted import Fitted
 from sparsestep.estimators.path import fit_path
 from sparsestep.model.document import Document, Kind
@@ -219,11 +214,7 @@ def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Set
 
 
 def _print(
-    screen: Screen,
-    document: Document,
-    on_table: list[str],
-    model: Path | None,
-    report: Path | None,
+    screen: Screen, document: Document, on_table: list[str], model: Path | None, report: Path | None
 ) -> None:
     """The summary, for people or for programs."""
     question, (target,) = document["question"], document["targets"]

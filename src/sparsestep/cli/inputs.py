@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.outputs import PATIENCE, Screen
-from sparsestep.errors import (
-    DroppedRowsWarning,
-    InputError,
-    OutOfRangeError,
-    RowNamesWarning,
-)
+from sparsestep.errors import DroppedRowsWarning, InputError, OutOfRangeError, RowNamesWarning
 from sparsestep.inference.notes import RowsDropped
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds

@@ -77,10 +77,7 @@ class Screen:
                 self.say(f"{what.capitalize()}: {file}")
 
     def table(
-        self,
-        headings: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        texts: Collection[int] = (0,),
+        self, headings: Sequence[str], rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)
     ) -> None:
         """Print a table; the columns whose numbers are in `texts` begin at the left."""
         cells = [[printable(cell) for cell in row] for row in (headings, *rows)]

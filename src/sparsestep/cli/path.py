@@ -101,12 +101,7 @@ def path(
     )
 
 
-def _print(
-    screen: Screen,
-    found: ModelPath,
-    names: list[str],
-    r2: Array,
-) -> None:
+def _print(screen: Screen, found: ModelPath, names: list[str], r2: Array) -> None:
     """A line for each alpha at which the set of variables changes."""
     rows = []
     before = np.zeros(len(names), dtype=bool)
@@ -140,12 +135,7 @@ def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:
     return [f"{sign}{names[j]}" for j in index]
 
 
-def _write(
-    found: ModelPath,
-    names: list[str],
-    r2: Array,
-    output: Path,
-) -> None:
+def _write(found: ModelPath, names: list[str], r2: Array, output: Path) -> None:
     """Write a row for each alpha: the facts of the model, then its coefficients."""
     import pyarrow as pa
 

@@ -19,13 +19,7 @@ import pyarrow.parquet as pq
 
 from sparsestep.sources.files import Found, unreadable
 from sparsestep.sources.request import require_columns
-from sparsestep.sources.rows import (
-    Batches,
-    Blocks,
-    DatasetRows,
-    Place,
-    Rows,
-)
+from sparsestep.sources.rows import Batches, Blocks, DatasetRows, Place, Rows
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; remote files with larger
 # groups than this are read in slices, as all large local files are.

@@ -190,10 +190,7 @@ class _Pass:
 
 
 def _gathered(
-    load: Load,
-    names: Sequence[str],
-    rows: NDArray[np.intp] | None,
-    room: NDArray[np.float64],
+    load: Load, names: Sequence[str], rows: NDArray[np.intp] | None, room: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Some rows (None: all) of some columns as doubles in `room`, missing values as NaN."""
     result = room.reshape((-1, len(names)), order="F")
