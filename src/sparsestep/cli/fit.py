@@ -130,8 +130,8 @@ def fit(
         target=reading.target,
         source=reading.source,
         weight=reading.weight,
-        rows_dropped=reading.rows_dropped,
-        dropped_by=reading.rows_missing,
+        rows_dropped=reading.dropped.n_dropped,
+        dropped_by=reading.dropped.n_missing,
         seed=None if folds is None else seed,
         model_path=path,
     )

@@ -80,19 +80,19 @@ def path(
         {
             "target": reading.target,
             "rows": moments.n_samples,
-            "rows_dropped": reading.rows_dropped,
+            "rows_dropped": reading.dropped.n_dropped,
             "notes": notes,
             "features": names,
             "models": [
                 {
                     "alpha": float(point.alpha),
                     "intercept": point.intercept,
-                    "r2": float(r2[i]),
+                    "r2": float(explained),
                     "coefficients": {
                         names[j]: float(point.coef[j]) for j in np.flatnonzero(point.coef)
                     },
                 }
-                for i, point in enumerate(found[i] for i in range(len(found)))
+                for point, explained in zip(found[:], r2, strict=True)
             ],
             "missing_sizes": list(found.missing_sizes),
             "plot": None if plot is None else str(plot),
