@@ -273,7 +273,7 @@ def rows_read(
     try:
         yield advance
         if total is None:
-            # Its own end is the only total that a text file has.
+            # The number of rows of a text file is known only at its end.
             progress.update(task, total=done)
     finally:
         progress.stop()
