@@ -25,7 +25,7 @@ from source_data import (
 )
 from sparsestep import Moments, read_moments
 from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
-from sparsestep.sources import file_rows, rows
+from sparsestep.sources import CsvFormat, file_rows, rows
 from sparsestep.sources.folds import fold_numbers
 from sparsestep.sources.request import choose
 from sparsestep.sources.rows import open_rows
@@ -321,7 +321,7 @@ def text(content, name="a.csv"):
     """A source: a file of this content."""
 
     def made(folder):
-        (folder / name).write_text(content)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
         return folder / name
 
     return made
@@ -336,6 +336,8 @@ TABLE = make_table(20)
 EMPTY = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
 HOLES = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
 TWICE = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
+MISSPELT, SEPARATED = {"features": ["cuont"]}, {"csv": CsvFormat(";")}
+DAMAGED = gzip.compress(b"a;y\n1;2\n" * 1000)[:-30]
 NO_WEIGHT = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
 MIXED = pd.DataFrame({"x": pd.Series([1, "one"], dtype=object), "y": [1.0, 2.0]})
 
@@ -345,6 +347,8 @@ REFUSED = [
     (lambda folder: str(folder / "*.csv"), FileNotFoundError, r"No file matches .*\*\.csv\."),
     (lambda folder: folder, FileNotFoundError, r"has no file that ends in \.parquet"),
     (text("", "a.parquet"), ValueError, "a.parquet cannot be read: "),
+    (text(DAMAGED, "a.csv.gz"), ValueError, r"a\.csv\.gz cannot be read"),
+    (parquet(TABLE), ValueError, r"are for CSV files; .*a\.parquet is none", SEPARATED),
     (text("y,x\n1,2\n3\n"), ValueError, "a.csv cannot be read: "),
     *[(text(t, "a.arrow"), ValueError, "a.arrow cannot be read: ") for t in ("", "y,x\n1,2\n")],
     *[(source, ValueError, "has no rows") for source in (EMPTY, EMPTY.to_pandas(), parquet(EMPTY))],
@@ -353,12 +357,7 @@ REFUSED = [
     (pl.LazyFrame({"x": [1], "y": [2]}), TypeError, r"lazy frame; call its collect\(\)"),
     (text("x", "a.xlsx"), ValueError, r"a\.xlsx .* \.parquet, .*\.feather, .*\.gz.* \.npz"),
     (parquet(TABLE), ValueError, r"has no column 'Y'; did you mean 'y'\?$", {"target": "Y"}),
-    (
-        TABLE,
-        ValueError,
-        "table has no column 'cuont'; did you mean 'count'",
-        {"features": ["cuont"]},
-    ),
+    (TABLE, ValueError, "table has no column 'cuont'; did you mean 'count'", MISSPELT),
     (TABLE, ValueError, r"'zebra'; it has 'wide', .*'small' and 1 more\.$", {"weight": "zebra"}),
     (EMPTY.select("x"), ValueError, r"no column 'z'; its only column is 'x'\.$", {"target": "z"}),
     (TABLE, ValueError, "target 'y' is among the features", {"features": ["wide", "y"]}),
@@ -381,7 +380,6 @@ REFUSED = [
     (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
     (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
     (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
-    (TABLE.slice(0, 4), ValueError, "4 rows, which leave 6 of 10 folds empty", {"folds": 10}),
     *[
         (TABLE, ValueError, "folds must be a whole number of at least 2", {"folds": folds})
         for folds in (1, 0, -3, 2.0, True, "5")
