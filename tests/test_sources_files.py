@@ -39,20 +39,14 @@ def write_parquet(table, folder):
     return folder
 
 
-def compressed(table, path):
-    with gzip.open(path, "wb") as file:
-        pa.csv.write_csv(table, file)
-    return path
-
-
 def in_batches(table, path):
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=130)
     return path
 
 
-def with_tabs(table, path):
-    pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter="\t"))
+def by_pandas(table, path, **how):
+    table.to_pandas().to_csv(path, index=False, **how)
     return path
 
 
@@ -62,8 +56,8 @@ SOURCES = {
     "list": lambda table, folder: sorted(write_parquet(table, folder).glob("*.parquet")),
     "address": lambda table, folder: write_parquet(table, folder).as_uri(),
     "csv": lambda table, folder: write(table, folder / "all.csv"),
-    "compressed csv": lambda table, folder: compressed(table, folder / "all.csv.gz"),
-    "tsv": lambda table, folder: with_tabs(table, folder / "all.tsv"),
+    "compressed csv": lambda table, folder: by_pandas(table, folder / "all.csv.gz"),
+    "tsv": lambda table, folder: by_pandas(table, folder / "all.tsv", sep="\t"),
     "arrow": lambda table, folder: in_batches(table, folder / "all.arrow"),
     "feather": lambda table, folder: write(table, folder / "all.feather"),
     "dataset": lambda table, folder: ds.dataset(write_parquet(table, folder)),

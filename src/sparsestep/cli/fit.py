@@ -107,7 +107,7 @@ def fit(
     kind, wanted = choice.kind(), alphas_given(alphas)
     folds = _folds(data, choice.cv) if kind == "SparseStepCV" else None
     reading = read(data, table, screen, folds, seed)
-    settings = settings_of(polish, reading.always(always))
+    settings = Settings(penalty_factor=reading.always(always), polish="swap" if polish else None)
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
         warnings.catch_warnings(),
@@ -206,11 +206,6 @@ def alphas_given(text: str) -> int | NDArray[np.float64]:
             f"--alphas must be how many, or numbers such as 1,10,100; got {text!r}."
         ) from None
     return alpha_values(values, "--alphas")
-
-
-def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Settings:
-    """How to fit."""
-    return Settings(penalty_factor=penalty_factor, polish="swap" if polish else None)
 
 
 def _print(

@@ -38,11 +38,10 @@ def moments(
     screen = Screen(talk)
     if are_moments(data):
         raise InputError("The data are moments already; sparsestep merge puts several together.")
+    files = [output]
     if folds is not None:
-        whole_number("--folds", folds, least=2)
-    width = len(str((folds or 1) - 1))
-    numbers = [f"{fold:0{width}}" for fold in range(folds or 0)]
-    files = [_fold_file(output, number) for number in numbers] or [output]
+        width = len(str(whole_number("--folds", folds, least=2) - 1))
+        files = [_fold_file(output, f"{fold:0{width}}") for fold in range(folds)]
     check_outputs([("moments", file) for file in files], data)
     if folds is not None:
         _require_no_older_folds(output, files)

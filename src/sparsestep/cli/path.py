@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
+from sparsestep.cli.fit import ALPHAS, alphas_given
 from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
 from sparsestep.cli.outputs import Screen, check_outputs, write_batches
@@ -15,6 +15,7 @@ from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.refinement import collinearity
+from sparsestep.solvers.scaled_problem import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,8 +63,9 @@ def path(
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
+    settings = Settings(penalty_factor=reading.always(always), polish="swap" if polish else None)
     with screen.waiting(f"Fitting {moments.n_features} variables"):
-        found = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
+        found = fit_path(moments, wanted, settings)
     names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
