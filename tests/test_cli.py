@@ -670,10 +670,9 @@ def test_all_commands_read_european_files(tmp_path):
 # -- what it refuses -------------------------------------------------------------------------
 
 
-def csv(text, encoding="utf-8"):
+def csv(text):
     """A function that writes a CSV file of this text to a folder."""
-    content = text if isinstance(text, bytes) else text.encode(encoding)
-    return lambda folder: (folder / "bad.csv").write_bytes(content)
+    return lambda folder: (folder / "bad.csv").write_text(text)
 
 
 def lines(*values):
@@ -682,9 +681,9 @@ def lines(*values):
     return csv("\n".join(["a,b,y", *good, *values]) + "\n")
 
 
-def parquet(table, name="bad.parquet"):
+def parquet(table):
     """A function that writes a table to a folder."""
-    return lambda folder: write(table, folder / name)
+    return lambda folder: write(table, folder / "bad.parquet")
 
 
 def cut(name, to):
@@ -755,23 +754,17 @@ REFUSED = [
     ("fit bad -t y", "folder bad holds a file .* not in UTF-8; rename", other_name),
     ("fit bad.csv -t y --drop b", "bad.csv .*a row takes more than a megabyte", LONG),
     (f"fit {'a' * 300}.csv -t y", "^a{300}.csv cannot be used: file name too long"),
-    ("fit 'none-*.csv' -t y", r"No file matches none-\*.csv"),
-    ("fit bad -t y", "folder bad has no file that ends", empty_folder),
-    ("fit bad.csv -t y", "bad.csv is not in utf-8; .* cp1252", csv("gr\xf6\xdfe,y\n1,2", "cp1252")),
     ("fit bad.csv -t y --separator ::", "a single ASCII character, not '::'", lines()),
     ("path site-0.npz --separator ';'", "--separator is for tables"),
-    ("fit bad.csv -t y", "bad.csv", csv(bytes(range(256)))),
     ("fit bad.parquet -t price", "bad.parquet cannot be read", cut("flats.parquet", "bad.parquet")),
     ("fit numbers.csv numbers.csv -t price", "numbers.csv is given twice"),
     ("path numbers.csv ./numbers.csv -t price", r"numbers\.csv are the same file"),
     ("fit numbers.csv bad.csv -t price", r"bad\.csv are the same file", links),
     ("moments [bn]u*.csv -o new.npz -t price", r"nu\w+\.csv are the same file", links),
     # values
-    ("fit bad.csv -t price --criterion bic", r"rows 0 to 1 .* 'price' reaches 1e\+200", HUGE),
     ("fit bad.csv -t price --cv 2", "'price' are too large or too small .*; rescale", HUGE),
     ("fit bad.csv -t rooms", "'size' .* '1,775' .* --decimal, .* --drop size", THOUSANDS),
     ("predict model.json bad.csv -o p.csv", "'size' .* '1,775' .*thousands.$", THOUSANDS),
-    ("fit bad.csv -t y", "'b' of bad.csv holds '\xe4' in row 20", lines("1,\xe4,3")),
     ("fit bad.csv -t y", NO_NUMBER, lines("1,?,2")),
     ("fit bad.csv -t y --one-hot", NO_NUMBER, lines("1,?,2")),
     ("fit bad.csv -t y --one-hot", "'id' of bad.csv .* only once.* or .* --drop id", IDS),
@@ -814,7 +807,7 @@ REFUSED = [
     ("fit numbers.csv -t price --criterion dic", "dic.* for --criterion. Choose from"),
     ("fit numbers.csv -t price --cv 1", "--cv must be a whole number of at least 2"),
     ("fit numbers.csv -t price --alpha -1", "alpha must be finite and not negative"),
-    ("fit numbers.csv -t price --size 9", "--size 9 is more than the 5 columns"),
+    ("fit numbers.csv -t price --size 9", "--size 9 is more than the 5 columns; lower"),
     ("fit numbers.csv -t price --size -1", "--size must be a whole number"),
     ("fit numbers.csv -t price --alphas 1", "--alphas must be a whole number of at least"),
     ("fit numbers.csv -t price --alphas 1,x", "--alphas must be how many, or numbers"),

@@ -29,16 +29,3 @@ def test_errors_travel(error):
     assert type(back) is type(error)
     assert (str(back), vars(back)) == (str(error), vars(error))
     assert str(error).endswith(".")
-
-
-def test_each_layer_words_the_remedy():
-    missing = EACH[1]
-    assert str(missing) == "Column 'x' has a missing value in row 3; fill it in."
-    assert str(missing.advising("use --drop-missing")).endswith("in row 3; use --drop-missing.")
-    assert "x' of a.csv holds '1,5' in row 0; give the decimal mark, or choose" in str(EACH[3])
-    assert EACH[3].sentence("leave it out").endswith("in row 0; leave it out.")
-    assert (
-        str(EACH[4].naming("price"))
-        == "The values of the target 'price' are too large; rescale it."
-    )
-    assert EACH[5].sentence("--size", " ") == "--size 9 is more than the 5 columns; lower it."

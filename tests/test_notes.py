@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, LeaveOneOut
 import sparsestep as ss
 from rows import held_out_errors
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC
-from sparsestep.cli.app import run
+from sparsestep.cli import run_command as run
 from sparsestep.errors import FarRowsWarning
 from sparsestep.model.file import document_of, read_document
 from sparsestep.report import render_report

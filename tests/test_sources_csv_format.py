@@ -1,6 +1,5 @@
 """CSV files of other habits: the same moments as of the same table in Parquet."""
 
-import gzip
 import re
 from itertools import product
 
@@ -211,12 +210,6 @@ def test_wide_characters_need_their_encoding(encoding, said, path):
     assert read_moments(path, "y", csv=CsvFormat(encoding=encoding)).n_samples == 2
 
 
-def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a;y\n1;2\n" * 1000)[:-30])
-    with pytest.raises(ValueError, match=r"t\.csv\.gz cannot be read"):
-        read_moments(tmp_path / "t.csv.gz", "y")
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -229,9 +222,3 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_formats_that_are_none(given, words):
     with pytest.raises(ValueError, match=words):
         CsvFormat(*given)
-
-
-def test_other_sources_have_no_format(tmp_path):
-    NUMBERS.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match=r"are for CSV files; .*t\.parquet is none"):
-        read_moments(tmp_path / "t.parquet", "y", csv=CsvFormat(";"))

@@ -25,7 +25,7 @@ from source_data import (
 )
 from sparsestep import Moments, read_moments
 from sparsestep.errors import DroppedRowsWarning, RowNamesWarning
-from sparsestep.sources import file_rows, rows
+from sparsestep.sources import CsvFormat, file_rows, rows
 from sparsestep.sources.folds import fold_numbers
 from sparsestep.sources.request import choose
 from sparsestep.sources.rows import open_rows
@@ -39,20 +39,14 @@ def write_parquet(table, folder):
     return folder
 
 
-def compressed(table, path):
-    with gzip.open(path, "wb") as file:
-        pa.csv.write_csv(table, file)
-    return path
-
-
 def in_batches(table, path):
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=130)
     return path
 
 
-def with_tabs(table, path):
-    pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter="\t"))
+def by_pandas(table, path, **how):
+    table.to_pandas().to_csv(path, index=False, **how)
     return path
 
 
@@ -62,8 +56,8 @@ SOURCES = {
     "list": lambda table, folder: sorted(write_parquet(table, folder).glob("*.parquet")),
     "address": lambda table, folder: write_parquet(table, folder).as_uri(),
     "csv": lambda table, folder: write(table, folder / "all.csv"),
-    "compressed csv": lambda table, folder: compressed(table, folder / "all.csv.gz"),
-    "tsv": lambda table, folder: with_tabs(table, folder / "all.tsv"),
+    "compressed csv": lambda table, folder: by_pandas(table, folder / "all.csv.gz"),
+    "tsv": lambda table, folder: by_pandas(table, folder / "all.tsv", sep="\t"),
     "arrow": lambda table, folder: in_batches(table, folder / "all.arrow"),
     "feather": lambda table, folder: write(table, folder / "all.feather"),
     "dataset": lambda table, folder: ds.dataset(write_parquet(table, folder)),
@@ -321,7 +315,7 @@ def text(content, name="a.csv"):
     """A source: a file of this content."""
 
     def made(folder):
-        (folder / name).write_text(content)
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
         return folder / name
 
     return made
@@ -336,6 +330,8 @@ TABLE = make_table(20)
 EMPTY = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
 HOLES = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
 TWICE = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
+MISSPELT, SEPARATED = {"features": ["cuont"]}, {"csv": CsvFormat(";")}
+DAMAGED = gzip.compress(b"a;y\n1;2\n" * 1000)[:-30]
 NO_WEIGHT = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
 MIXED = pd.DataFrame({"x": pd.Series([1, "one"], dtype=object), "y": [1.0, 2.0]})
 
@@ -345,6 +341,8 @@ REFUSED = [
     (lambda folder: str(folder / "*.csv"), FileNotFoundError, r"No file matches .*\*\.csv\."),
     (lambda folder: folder, FileNotFoundError, r"has no file that ends in \.parquet"),
     (text("", "a.parquet"), ValueError, "a.parquet cannot be read: "),
+    (text(DAMAGED, "a.csv.gz"), ValueError, r"a\.csv\.gz cannot be read"),
+    (parquet(TABLE), ValueError, r"are for CSV files; .*a\.parquet is none", SEPARATED),
     (text("y,x\n1,2\n3\n"), ValueError, "a.csv cannot be read: "),
     *[(text(t, "a.arrow"), ValueError, "a.arrow cannot be read: ") for t in ("", "y,x\n1,2\n")],
     *[(source, ValueError, "has no rows") for source in (EMPTY, EMPTY.to_pandas(), parquet(EMPTY))],
@@ -353,12 +351,7 @@ REFUSED = [
     (pl.LazyFrame({"x": [1], "y": [2]}), TypeError, r"lazy frame; call its collect\(\)"),
     (text("x", "a.xlsx"), ValueError, r"a\.xlsx .* \.parquet, .*\.feather, .*\.gz.* \.npz"),
     (parquet(TABLE), ValueError, r"has no column 'Y'; did you mean 'y'\?$", {"target": "Y"}),
-    (
-        TABLE,
-        ValueError,
-        "table has no column 'cuont'; did you mean 'count'",
-        {"features": ["cuont"]},
-    ),
+    (TABLE, ValueError, "table has no column 'cuont'; did you mean 'count'", MISSPELT),
     (TABLE, ValueError, r"'zebra'; it has 'wide', .*'small' and 1 more\.$", {"weight": "zebra"}),
     (EMPTY.select("x"), ValueError, r"no column 'z'; its only column is 'x'\.$", {"target": "z"}),
     (TABLE, ValueError, "target 'y' is among the features", {"features": ["wide", "y"]}),
@@ -381,7 +374,6 @@ REFUSED = [
     (HOLES, ValueError, r"Each of the 2 rows .* \(2 in 'x'\)", {"drop_missing": True}),
     (NO_WEIGHT, ValueError, "All weights of the table are zero", {"weight": "w"}),
     (text("y,x\n1,1e200\n2,-1e200\n3,4\n"), ValueError, r"a\.csv.*olumn 'x'.*too large"),
-    (TABLE.slice(0, 4), ValueError, "4 rows, which leave 6 of 10 folds empty", {"folds": 10}),
     *[
         (TABLE, ValueError, "folds must be a whole number of at least 2", {"folds": folds})
         for folds in (1, 0, -3, 2.0, True, "5")

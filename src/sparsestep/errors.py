@@ -12,7 +12,6 @@ import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from sparsestep.words import lost_digits, quoted, rows_left_out, sentence
 
@@ -32,8 +31,6 @@ __all__ = [
     "UnknownCategoryError",
 ]
 
-Kind = Literal["text", "categories", "dates or times"]
-
 
 def warn(warning: Warning) -> None:
     """Warn of the line outside the package that led here."""
@@ -46,7 +43,7 @@ def warn(warning: Warning) -> None:
 class InputError(ValueError):
     """The input cannot be used: `what` is wrong, `where`, and the `remedy`.
 
-    Where no other layer words it anew, `what` may be the whole sentence.
+    `what` may be the whole sentence where no other layer advises another remedy.
     """
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
@@ -83,7 +80,7 @@ class NotNumbersError(TypeError, ValueError):
         What it is a column of, y for a target; empty if there is only one table. The data
         themselves if they have no columns.
     what : str
-        What the column holds; one of `Kind` where that is known.
+        What the column holds: "text", "categories", "dates or times", or other words.
     advice : str
         What to do about it; empty if nothing but the decimal mark would help.
     decimal : bool
@@ -94,7 +91,7 @@ class NotNumbersError(TypeError, ValueError):
         self,
         name: str | int | None,
         where: str,
-        what: str | Kind,
+        what: str,
         advice: str = "turn it into numbers",
         decimal: bool = False,
     ) -> None:

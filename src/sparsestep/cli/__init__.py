@@ -56,9 +56,10 @@ def _terminated(number: int, frame: object) -> NoReturn:
 def run_command(arguments: list[str]) -> int:
     """Run a command; its exit code."""
     try:
-        from sparsestep.cli.app import run
+        from sparsestep.cli.app import app
 
-        return run(arguments)
+        app(arguments, exit_on_error=False, print_error=False)
+        return 0
     except (Exception, KeyboardInterrupt, SystemExit) as caught:
         from sparsestep.cli.errors import explained
 

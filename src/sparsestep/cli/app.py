@@ -127,9 +127,3 @@ for _name, _help in COMMANDS.items():
     _home = {"study": "study.command", "merge": "cli.moments"}.get(_name, f"cli.{_name}")
     app.command(f"sparsestep.{_home}:{_name}", name=_name, help=_help, help_format="markdown")
 app.register_install_completion_command(help="Install completion for your shell, and exit.")
-
-
-def run(arguments: list[str]) -> int:
-    """Run one command; 0 if all went well."""
-    app(arguments, exit_on_error=False, print_error=False)
-    return 0

@@ -36,7 +36,9 @@ def demo(
     from sparsestep.report import write_report
 
     screen = Screen(talk)
-    file = _place() if report is None else report
+    # Where nothing can be written here, the report goes to the folder for temporary files.
+    folder = Path() if os.access(".", os.W_OK) else Path(tempfile.gettempdir())
+    file = folder / NAME if report is None else report
     check_outputs([("report", file)])
     X, y, names = diabetes_with_products()
     screen.say(f"Diabetes: {len(y)} patients, {X.shape[1]} candidate variables", style="bold")
@@ -45,7 +47,7 @@ def demo(
     model = SparseStepCV().fit(table, y)
     seconds = perf_counter() - began
     began = perf_counter()
-    # The grid that it would make itself, were not the option for it another in each version.
+    # LassoCV's own grid; the option for its length has other names in other versions.
     largest = np.abs(X.T @ (y - y.mean())).max() / len(y)
     alphas = np.geomspace(largest, 1e-3 * largest, 101)
     lasso = LassoCV(cv=10, alphas=alphas, max_iter=50_000, n_jobs=-1).fit(X, y)
@@ -55,7 +57,14 @@ def demo(
     _print_path(screen, model.path_, names)
     kept = np.flatnonzero(model.coef_)
     errors = lasso.mse_path_.mean(axis=1)
-    _print_choice(screen, model, lasso, X, y, names)
+    ols = np.linalg.lstsq(X[:, kept], y - y.mean())[0]
+    rows = [
+        (names[j], f"{model.coef_[j]:.2f}", f"{lasso.coef_[j]:.2f}", f"{b:.2f}")
+        for j, b in sorted(zip(kept, ols, strict=True), key=lambda pair: -abs(pair[1]))
+    ]
+    screen.say()
+    screen.say("Chosen by ten-fold cross-validation: without and with shrinkage", style="italic")
+    screen.table(("variable", "SparseStep", "lasso", "least squares on these"), rows)
     error = float(model.cv_mean_[np.flatnonzero(model.alphas_ == model.alpha_)[0]])
     facts = [
         ("variables kept", str(len(kept)), str(np.count_nonzero(lasso.coef_))),
@@ -98,11 +107,6 @@ def diabetes_with_products() -> tuple[NDArray[np.float64], NDArray[np.float64], 
     return X, data.target, [name.replace(" ", "*") for name in names[keep]]
 
 
-def _place() -> Path:
-    """The current folder, or that for temporary files if nothing can be written here."""
-    return Path(NAME) if os.access(".", os.W_OK) else Path(tempfile.gettempdir()) / NAME
-
-
 def _print_path(screen: Screen, path: Any, names: list[str]) -> None:
     """The smallest models of the path, each at the alpha at which it appears first."""
     sizes = np.unique(path.n_nonzero[path.n_nonzero > 0])[:SIZES_SHOWN]
@@ -117,23 +121,3 @@ def _print_path(screen: Screen, path: Any, names: list[str]) -> None:
     screen.say()
     screen.say("What survives as alpha falls: effects of one standard deviation", style="italic")
     screen.table(["alpha", *(f"{path.alphas[i]:,.0f}" for i in shown)], rows)
-
-
-def _print_choice(
-    screen: Screen,
-    model: Any,
-    lasso: Any,
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    names: list[str],
-) -> None:
-    """The coefficients of both, beside those of least squares."""
-    kept = np.flatnonzero(model.coef_)
-    ols = np.linalg.lstsq(X[:, kept], y - y.mean())[0]
-    rows = [
-        (names[j], f"{model.coef_[j]:.2f}", f"{lasso.coef_[j]:.2f}", f"{b:.2f}")
-        for j, b in sorted(zip(kept, ols, strict=True), key=lambda pair: -abs(pair[1]))
-    ]
-    screen.say()
-    screen.say("Chosen by ten-fold cross-validation: without and with shrinkage", style="italic")
-    screen.table(("variable", "SparseStep", "lasso", "least squares on these"), rows)

@@ -14,12 +14,7 @@ from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
-from sparsestep.estimators.choosing import (
-    by_alpha,
-    by_criterion,
-    by_size,
-    by_validation,
-)
+from sparsestep.estimators.choosing import by_alpha, by_criterion, by_size, by_validation
 from sparsestep.estimators.fitted import Fitted
 from sparsestep.estimators.path import fit_path
 from sparsestep.model.document import Document, Kind
@@ -112,7 +107,7 @@ def fit(
     kind, wanted = choice.kind(), alphas_given(alphas)
     folds = _folds(data, choice.cv) if kind == "SparseStepCV" else None
     reading = read(data, table, screen, folds, seed)
-    settings = settings_of(polish, reading.always(always))
+    settings = Settings(penalty_factor=reading.always(always), polish="swap" if polish else None)
     with (
         screen.waiting(f"Fitting {reading.parts[0].n_features} variables"),
         warnings.catch_warnings(),
@@ -135,8 +130,8 @@ def fit(
         target=reading.target,
         source=reading.source,
         weight=reading.weight,
-        rows_dropped=reading.rows_dropped,
-        dropped_by=reading.rows_missing,
+        rows_dropped=reading.dropped.n_dropped,
+        dropped_by=reading.dropped.n_missing,
         seed=None if folds is None else seed,
         model_path=path,
     )
@@ -213,17 +208,8 @@ def alphas_given(text: str) -> int | NDArray[np.float64]:
     return alpha_values(values, "--alphas")
 
 
-def settings_of(polish: bool, penalty_factor: NDArray[np.float64] | None) -> Settings:
-    """How to fit."""
-    return Settings(penalty_factor=penalty_factor, polish="swap" if polish else None)
-
-
 def _print(
-    screen: Screen,
-    document: Document,
-    on_table: list[str],
-    model: Path | None,
-    report: Path | None,
+    screen: Screen, document: Document, on_table: list[str], model: Path | None, report: Path | None
 ) -> None:
     """The summary, for people or for programs."""
     question, (target,) = document["question"], document["targets"]

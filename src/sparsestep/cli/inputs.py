@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.outputs import PATIENCE, Screen
-from sparsestep.errors import (
-    DroppedRowsWarning,
-    InputError,
-    OutOfRangeError,
-    RowNamesWarning,
-)
-from sparsestep.inference.notes import RowsDropped
+from sparsestep.errors import DroppedRowsWarning, InputError, OutOfRangeError, RowNamesWarning
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
@@ -28,10 +22,11 @@ from sparsestep.sources.files import matching, require_distinct
 from sparsestep.sources.one_hot import indicators
 from sparsestep.sources.request import choose, require_columns
 from sparsestep.sources.rows import Rows, open_rows
-from sparsestep.words import made_up_names
+from sparsestep.words import made_up_names, rows_left_out
 
 # A column of text that becomes more columns than this is worth a note.
 MANY_INDICATORS = 30
+NONE_DROPPED = DroppedRowsWarning(0, 0, {})
 
 
 def are_moments(data: Sequence[str]) -> bool:
@@ -88,9 +83,7 @@ class Reading:
     source: str
     weight: str | None
     categories: dict[str, list[str]]
-    rows_dropped: int = 0
-    rows_missing: dict[str, int] = field(default_factory=dict)
-    "In how many rows a value is missing in each column, if such rows were left out."
+    dropped: DroppedRowsWarning = NONE_DROPPED
     notes: list[str] = field(default_factory=list)
     "What should be known of the table that was read, beside the rows left out."
 
@@ -106,11 +99,11 @@ class Reading:
     @property
     def all_notes(self) -> list[str]:
         """The notes, and on rows left out the one that a model would have."""
-        if not self.rows_dropped:
+        count = self.dropped.n_dropped
+        if not count:
             return self.notes
-        total = sum(part.n_samples for part in self.parts) + self.rows_dropped
-        dropped = RowsDropped(self.rows_dropped, total, self.rows_missing)
-        return [dropped.text(self.names, [self.target]), *self.notes]
+        total = sum(part.n_samples for part in self.parts) + count
+        return [rows_left_out(count, total, self.dropped.n_missing), *self.notes]
 
     @contextmanager
     def naming_target(self) -> Iterator[None]:
@@ -177,17 +170,15 @@ def read(
                 categories=categories,
                 csv=options.csv,
             )
-    dropped = next(
-        (each.message for each in caught if isinstance(each.message, DroppedRowsWarning)), None
-    )
+    told = (each.message for each in caught)
+    dropped = next((each for each in told if isinstance(each, DroppedRowsWarning)), NONE_DROPPED)
     return Reading(
         parts=found if isinstance(found, list) else [found],
         target=options.target,
         source=_named(data),
         weight=options.weight,
         categories=categories,
-        rows_dropped=dropped.n_dropped if dropped else 0,
-        rows_missing=dropped.n_missing if dropped else {},
+        dropped=dropped,
         notes=[*_on_missing(dropped, options), *_many(categories)],
     )
 
@@ -202,9 +193,9 @@ def _many(categories: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def _on_missing(dropped: DroppedRowsWarning | None, options: TableOptions) -> list[str]:
+def _on_missing(dropped: DroppedRowsWarning, options: TableOptions) -> list[str]:
     """Advice if most rows were left out."""
-    if dropped is None or 2 * dropped.n_dropped <= dropped.n_rows:
+    if 2 * dropped.n_dropped <= dropped.n_rows:
         return []
     advice = "Leave columns of many missing values out with --drop"
     if options.one_hot and not options.missing_category:
@@ -245,9 +236,8 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
     require_columns(roles, rows.names, rows.where)
     drop = dict.fromkeys(split_names(options.drop or [], rows.names))
     require_columns(drop, rows.names, rows.where)
-    for name in drop:
-        if name == options.target or name == options.weight:
-            role = "target" if name == options.target else "weight"
+    for role, name in (("target", options.target), ("weight", options.weight)):
+        if name in drop:
             raise InputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
     if options.features is not None:
         chosen = split_names(options.features, rows.names)

@@ -11,6 +11,7 @@ from sparsestep.errors import InputError
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import Runs, require_complete, require_same_folds
 from sparsestep.moments.table import whole_number
+from sparsestep.words import few_of
 
 
 def moments(
@@ -37,11 +38,10 @@ def moments(
     screen = Screen(talk)
     if are_moments(data):
         raise InputError("The data are moments already; sparsestep merge puts several together.")
+    files = [output]
     if folds is not None:
-        whole_number("--folds", folds, least=2)
-    width = len(str((folds or 1) - 1))
-    numbers = [f"{fold:0{width}}" for fold in range(folds or 0)]
-    files = [_fold_file(output, number) for number in numbers] or [output]
+        width = len(str(whole_number("--folds", folds, least=2) - 1))
+        files = [_fold_file(output, f"{fold:0{width}}") for fold in range(folds)]
     check_outputs([("moments", file) for file in files], data)
     if folds is not None:
         _require_no_older_folds(output, files)
@@ -64,7 +64,7 @@ def moments(
     screen.json(
         {
             "rows": rows,
-            "rows_dropped": reading.rows_dropped,
+            "rows_dropped": reading.dropped.n_dropped,
             "notes": reading.all_notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
@@ -133,10 +133,9 @@ def _fold_file(output: Path, number: str) -> Path:
 def _require_no_older_folds(output: Path, files: list[Path]) -> None:
     """Raise if a pattern of the files would find folds that an earlier run has left."""
     pattern = _fold_file(Path(glob.escape(str(output))), "*")
-    old = sorted(set(map(Path, glob.glob(str(pattern)))).difference(files))
+    old = sorted(set(glob.glob(str(pattern))).difference(map(str, files)))
     if old:
-        more = f" and {len(old) - 1} more" if len(old) > 1 else ""
         raise InputError(
-            f"Older folds would stay beside the new ones ({old[0]}{more}); remove them, or give "
+            f"Older folds would stay beside the new ones ({few_of(old, 1)}); remove them, or give "
             "another name for the moments."
         )

@@ -77,10 +77,7 @@ class Screen:
                 self.say(f"{what.capitalize()}: {file}")
 
     def table(
-        self,
-        headings: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        texts: Collection[int] = (0,),
+        self, headings: Sequence[str], rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)
     ) -> None:
         """Print a table; the columns whose numbers are in `texts` begin at the left."""
         cells = [[printable(cell) for cell in row] for row in (headings, *rows)]
@@ -136,16 +133,16 @@ def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Sequence[s
 
 
 def _files(inputs: Sequence[str]) -> Iterable[str]:
-    """The existing files behind paths, globs and folders."""
+    """The existing files on this machine behind paths, globs and folders."""
     for path in inputs:
         if os.path.isfile(path):
             yield path
-        else:
-            from sparsestep.sources.files import local_files
+        elif "://" not in path or path.startswith("file://"):
+            from sparsestep.sources.files import find_files
 
             # The reader reports a missing file.
             with suppress(OSError, ValueError):
-                yield from local_files([path])
+                yield from find_files([path]).files
 
 
 def _check(path: Path, what: str) -> None:
@@ -191,7 +188,7 @@ def _writer(file: Any, schema: Any, ending: str) -> Any:
     if ending == ".parquet":
         return parquet.ParquetWriter(file, schema)
     if ending == ".csv":
-        # A single column of texts is one of numbers; see below.
+        # `_with_nan` has made texts of a single column; its numbers need no quotes.
         style = "none" if len(schema) == 1 else "needed"
         return csv.CSVWriter(file, schema, write_options=csv.WriteOptions(quoting_style=style))
     return ipc.new_file(file, schema)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.cli.fit import ALPHAS, alphas_given, settings_of
+from sparsestep.cli.fit import ALPHAS, alphas_given
 from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
 from sparsestep.cli.outputs import Screen, check_outputs, write_batches
@@ -15,6 +15,7 @@ from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
 from sparsestep.moments.moments import Moments
 from sparsestep.solvers.refinement import collinearity
+from sparsestep.solvers.scaled_problem import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,8 +63,9 @@ def path(
     wanted = "sizes" if alphas == "sizes" else alphas_given(alphas)
     reading = read(data, table, screen, None, 0)
     moments = reading.whole
+    settings = Settings(penalty_factor=reading.always(always), polish="swap" if polish else None)
     with screen.waiting(f"Fitting {moments.n_features} variables"):
-        found = fit_path(moments, wanted, settings_of(polish, reading.always(always)))
+        found = fit_path(moments, wanted, settings)
     names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
@@ -80,19 +82,19 @@ def path(
         {
             "target": reading.target,
             "rows": moments.n_samples,
-            "rows_dropped": reading.rows_dropped,
+            "rows_dropped": reading.dropped.n_dropped,
             "notes": notes,
             "features": names,
             "models": [
                 {
                     "alpha": float(point.alpha),
                     "intercept": point.intercept,
-                    "r2": float(r2[i]),
+                    "r2": float(explained),
                     "coefficients": {
                         names[j]: float(point.coef[j]) for j in np.flatnonzero(point.coef)
                     },
                 }
-                for i, point in enumerate(found[i] for i in range(len(found)))
+                for point, explained in zip(found[:], r2, strict=True)
             ],
             "missing_sizes": list(found.missing_sizes),
             "plot": None if plot is None else str(plot),
@@ -101,12 +103,7 @@ def path(
     )
 
 
-def _print(
-    screen: Screen,
-    found: ModelPath,
-    names: list[str],
-    r2: Array,
-) -> None:
+def _print(screen: Screen, found: ModelPath, names: list[str], r2: Array) -> None:
     """A line for each alpha at which the set of variables changes."""
     rows = []
     before = np.zeros(len(names), dtype=bool)
@@ -140,12 +137,7 @@ def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:
     return [f"{sign}{names[j]}" for j in index]
 
 
-def _write(
-    found: ModelPath,
-    names: list[str],
-    r2: Array,
-    output: Path,
-) -> None:
+def _write(found: ModelPath, names: list[str], r2: Array, output: Path) -> None:
     """Write a row for each alpha: the facts of the model, then its coefficients."""
     import pyarrow as pa
 

@@ -8,7 +8,7 @@ numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 import codecs
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from io import StringIO
@@ -47,10 +47,9 @@ class CsvFiles(Files):
     csv: CsvFormat
 
     def __init__(self, found: Found, csv: CsvFormat) -> None:
-        files, system, _ = found
-        separators = read_headers(files, partial(_separator, csv.encoding), system)
+        separators = read_headers(found, partial(_separator, csv.encoding))
         if csv.separator is None:
-            csv = replace(csv, separator=_common(files, separators))
+            csv = replace(csv, separator=_common(found.files, separators))
         form, schemas = _Format(csv), _inspected(found, _Format(csv))
         if all(len(schema) == 1 for schema in schemas):
             # An empty line is a missing value then; but before the name it would be the name.
@@ -84,13 +83,10 @@ class CsvFiles(Files):
         if pa.types.is_binary(field.type):
             raise _other_encoding(where, self.csv.encoding)
         if is_text(field.type):
-            # The value by which it is text is in the first batch, of which pyarrow takes the types.
+            # pyarrow takes the types of the first batch, so a value that is no number is in it.
             texts = _first_texts(self._form, where, self._system, field.name)
             first = first_other(texts, Place(where, 0, len(texts)), self.csv)
-            counts = pc.value_counts(texts.drop_null())
-            check_almost_numbers(
-                field.name, where, counts.field("values"), counts.field("counts"), first, self.csv
-            )
+            check_almost_numbers(field.name, where, text_counts(texts), first, self.csv)
         # Fractions may follow where the first rows have integers.
         kind = read_type(field, where)
         return kind if kind == pa.bool_() else pa.float64()
@@ -159,7 +155,7 @@ def _inspected(found: Found, form: _Format) -> list[Any]:
         except UnicodeError as error:
             raise _other_encoding(path, form.csv.encoding) from error
 
-    return read_headers(found.files, inspect, found.system)
+    return read_headers(found, inspect)
 
 
 def _with_decimal_comma(
@@ -263,18 +259,24 @@ def _number(csv: CsvFormat | None) -> str:
     return _WITHOUT_POINT if csv is not None and csv.decimal == "," else _NUMBER
 
 
+def text_counts(texts: Any) -> dict[str, int]:
+    """How often each of the different texts is there."""
+    counts = pc.value_counts(texts.drop_null()).to_pylist()
+    return {each["values"]: each["counts"] for each in counts}
+
+
 def check_almost_numbers(
     column: str,
     where: str,
-    values: Any,
-    times: Any,
+    counts: Mapping[str, int],
     first: tuple[str, int, str] | None,
     csv: CsvFormat | None,
 ) -> None:
-    """Raise if most of the different texts of a column, by their times, are numbers, but not all.
+    """Raise if most texts of a column are numbers, but not all.
 
     `first` is the `first_other`; `csv` says how the texts were read, if they are of a CSV file.
     """
+    values, times = pa.array(list(counts), pa.string()), pa.array(list(counts.values()), pa.int64())
     forms = (_number(csv), _NUMBER, _WITH_COMMA, _THOUSANDS)
     almost = reduce(pc.or_, (pc.match_substring_regex(values, form) for form in forms))
     n_values, n_numbers = (pc.sum(t).as_py() or 0 for t in (times, times.filter(almost)))

@@ -145,11 +145,11 @@ def _computed(leaves: list[Any], progress: bool = False) -> tuple[Parts, RowCoun
         return dask.compute(leaves[0])[0]  # type: ignore[no-any-return]
 
 
-def _row_chunks(X: Any) -> tuple[int, ...] | None:
+def _row_chunks(values: Any) -> tuple[int, ...] | None:
     """Numbers of rows in the chunks of an array; None if they are not known."""
-    if hasattr(X, "map_partitions") or any(np.isnan(X.chunks[0])):
+    if hasattr(values, "map_partitions") or any(np.isnan(values.chunks[0])):
         return None
-    return tuple(X.chunks[0])
+    return tuple(values.chunks[0])
 
 
 def _pieces(values: Any, rows: tuple[int, ...] | None, name: str) -> list[Any]:
@@ -167,10 +167,10 @@ def _pieces(values: Any, rows: tuple[int, ...] | None, name: str) -> list[Any]:
         return [cut[a:b] for a, b in pairwise(edges)]
     if hasattr(values, "map_partitions"):
         return list(values.to_delayed())
-    known = rows is not None and not any(np.isnan(values.chunks[0]))
-    if rows is not None and known and tuple(values.chunks[0]) != rows:
-        if values.shape[0] != sum(rows):
-            raise ValueError(f"X has {sum(rows)} rows but {name} has {values.shape[0]}.")
+    own = _row_chunks(values)
+    if rows is not None and own is not None and own != rows:
+        if sum(own) != sum(rows):
+            raise ValueError(f"X has {sum(rows)} rows but {name} has {sum(own)}.")
         values = values.rechunk({0: rows})
     if values.ndim == 2:
         values = values.rechunk({1: -1})

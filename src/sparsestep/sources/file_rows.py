@@ -19,13 +19,7 @@ import pyarrow.parquet as pq
 
 from sparsestep.sources.files import Found, unreadable
 from sparsestep.sources.request import require_columns
-from sparsestep.sources.rows import (
-    Batches,
-    Blocks,
-    DatasetRows,
-    Place,
-    Rows,
-)
+from sparsestep.sources.rows import Batches, Blocks, DatasetRows, Place, Rows
 
 # pyarrow.dataset decodes a group of rows of a Parquet file as a whole; remote files with larger
 # groups than this are read in slices, as all large local files are.
@@ -38,19 +32,17 @@ MOST_THREADS = 8
 Header = TypeVar("Header")
 
 
-def read_headers(
-    files: Sequence[str], read: Callable[[str, Any], Header], system: Any
-) -> list[Header]:
+def read_headers(found: Found, read: Callable[[str, Any], Header]) -> list[Header]:
     """The headers of all files, read side by side; an error names the file."""
 
     def header(path: str) -> Header:
         try:
-            return read(path, system)
+            return read(path, found.system)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(path, error) from error
 
     with ThreadPoolExecutor(MOST_THREADS) as pool:
-        return list(pool.map(header, files))
+        return list(pool.map(header, found.files))
 
 
 class Files(DatasetRows):
@@ -64,7 +56,7 @@ class Files(DatasetRows):
         Rows.__init__(self, files[0] if self._base is None else self._base, schemas, files)
         if self._base is not None:
             self._require_own_folder_columns(self._base)
-        # pyarrow would read the first header once more, if not to find the columns of folders.
+        # Given the columns, pyarrow does not read the first header again; of folders it must.
         self._dataset = self._make(form, schemas[0] if self._base is None else None)
         # Columns of the folders come last.
         there = set(self._names[0])
@@ -163,7 +155,7 @@ def arrow_files(found: Found) -> Files:
         # A batch in such a file can be as large as the file; mapped, it needs no memory.
         found = found._replace(system=pa.fs.LocalFileSystem(use_mmap=True))
     form = ds.IpcFileFormat()
-    return Files(found, form, read_headers(found.files, form.inspect, found.system))
+    return Files(found, form, read_headers(found, form.inspect))
 
 
 class ParquetFiles(Files):
@@ -176,7 +168,7 @@ class ParquetFiles(Files):
             groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
             return meta.schema.to_arrow_schema(), groups
 
-        headers = read_headers(found.files, header, found.system)
+        headers = read_headers(found, header)
         super().__init__(found, ds.ParquetFileFormat(), [schema for schema, _ in headers])
         self._local = found.local
         # Rows in each group of each file.

@@ -34,7 +34,11 @@ def find_files(paths: Sequence[Any]) -> Found:
     systems: list[Any] = []
     base = None
     for path in map(os.fspath, paths):
-        system, matches = _matches(path)
+        if "://" in path:
+            system, inner = pa.fs.FileSystem.from_uri(path)
+            matches = [inner]
+        else:
+            system, matches = pa.fs.LocalFileSystem(), matching(path)
         systems.append(system)
         for match in matches:
             kind = _info(system, match, match).type
@@ -51,12 +55,6 @@ def find_files(paths: Sequence[Any]) -> Found:
     if found.local:
         require_distinct(files)
     return found
-
-
-def local_files(paths: Sequence[str]) -> list[str]:
-    """The files on this machine behind paths, globs and folders."""
-    near = [path for path in paths if "://" not in path or path.startswith("file://")]
-    return find_files(near).files if near else []
 
 
 def kind_of(files: Sequence[str]) -> str:
@@ -83,14 +81,6 @@ def require_distinct(paths: Iterable[str]) -> None:
             named = f"{path} is given twice" if seen[key] == path else both
             raise ValueError(f"{named}; give it once, or its rows would count twice.")
         seen[key] = path
-
-
-def _matches(path: str) -> tuple[Any, list[str]]:
-    """The file system of a path, and the paths there that it stands for."""
-    if "://" in path:
-        system, inner = pa.fs.FileSystem.from_uri(path)
-        return system, [inner]
-    return pa.fs.LocalFileSystem(), matching(path)
 
 
 def matching(path: str) -> list[str]:

@@ -124,7 +124,7 @@ def finish(
         warn(DroppedRowsWarning(counts.dropped, counts.rows, missing))
     if folds is None:
         return Moments._make(found[0])
-    # Not the folders of a path: a file of moments may travel further than it.
+    # Without its folders: files of moments are handed on to others.
     source, name = os.path.basename(where.rstrip("/")) or where, run_id(found)
     runs = [Run(name, source, folds, frozenset({k})) for k in range(folds)]
     return [

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
-from sparsestep.sources.csv_rows import check_almost_numbers, first_other
+from sparsestep.sources.csv_rows import check_almost_numbers, first_other, text_counts
 from sparsestep.sources.request import Request, require_columns
 from sparsestep.sources.rows import Batches, Place, Rows, block_rows, open_rows
 from sparsestep.words import quoted, repeated
@@ -163,11 +163,10 @@ def categories_of(
             without[name] += texts.null_count
             if name in text and others[name] is None:
                 others[name] = first_other(texts, place, rows.csv)
-            counts = pc.value_counts(texts.drop_null()).to_pylist()
-            known.update({each["values"]: each["counts"] for each in counts})
+            known.update(text_counts(texts))
             if len(known) > MOST_CATEGORIES:
                 if name in text:
-                    _check_almost_numbers(name, known, rows, others[name])
+                    check_almost_numbers(name, rows.where, known, others[name], rows.csv)
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
                     "texts, too many to be categories; leave it out."
@@ -176,7 +175,7 @@ def categories_of(
         if not known:
             raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
         if name in text:
-            _check_almost_numbers(name, known, rows, others[name])
+            check_almost_numbers(name, rows.where, known, others[name], rows.csv)
             if pc.all(pc.match_substring_regex(pa.array(list(known)), _DATE_OR_TIME)).as_py():
                 raise NotNumbersError(name, rows.where, "dates or times")
         if 2 * sum(count == 1 for count in known.values()) > known.total():
@@ -185,12 +184,6 @@ def categories_of(
         if missing and without[name]:
             known[MISSING] += without[name]
     return {name: _ordered(known) for name, known in found.items()}
-
-
-def _check_almost_numbers(name: str, known: Counter[str], rows: Rows, first: Any) -> None:
-    """Raise if most texts are numbers, but not all."""
-    values, times = pa.array(list(known)), pa.array(list(known.values()))
-    check_almost_numbers(name, rows.where, values, times, first, rows.csv)
 
 
 def _ordered(counts: Counter[str]) -> list[str]:

@@ -41,8 +41,8 @@ class CsvFormat:
     which its first lines show; in a .tsv file the tab."""
 
     decimal: Literal[".", ","] | None = None
-    """The decimal mark in a CSV file. If not given: the point, or the comma where that is not the
-    separator and columns of text become numbers by it, unless it may separate thousands in all."""
+    """The decimal mark in a CSV file. If not given: the point, or the comma if that is not the
+    separator, turns columns of text into numbers, and cannot separate thousands in all of them."""
 
     encoding: str = "utf-8"
     "The encoding of a CSV file, such as cp1252."

@@ -5,7 +5,7 @@ round after round, so that the driver's share does not grow with their number.
 """
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sparsestep.errors import NotNumbersError
@@ -115,22 +115,18 @@ def _merged(rows: Any, partitions: int, width: int, functions: Any) -> Any:
 
 
 def _merge_group(table: Any) -> Any:
-    """Rows of one fold, or of no fold, of neighbouring partitions as one row of their group."""
+    """Rows of one fold of neighbouring partitions as one row of their group.
+
+    In the rows of no fold the first error, if there is one, takes the place of the counts.
+    """
     import pyarrow as pa
 
     rows = sorted(table.to_pylist(), key=lambda row: int(row["part"]))
     values = [pickle.loads(row["value"]) for row in rows]
-    merged = _row(rows[0]["group"], rows[0]["fold"], _merged_value(values))
-    return pa.Table.from_batches([merged])
-
-
-def _merged_value(values: Sequence[Value]) -> Value:
-    """The sums of all partitions, or their counts; the first error if there is one."""
-    counts = RowCounts()
-    for value in values:
-        if isinstance(value, ValueError):
-            return value
-        if isinstance(value, RowCounts):
-            counts += value
-    sums = [value for value in values if isinstance(value, Sums)]
-    return merged_sums(sums) if sums else counts
+    errors = [value for value in values if isinstance(value, ValueError)]
+    merged: Value
+    if errors:
+        merged = errors[0]
+    else:
+        merged = merged_sums(values) if rows[0]["fold"] >= 0 else sum(values, RowCounts())
+    return pa.Table.from_batches([_row(rows[0]["group"], rows[0]["fold"], merged)])

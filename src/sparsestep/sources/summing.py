@@ -190,10 +190,7 @@ class _Pass:
 
 
 def _gathered(
-    load: Load,
-    names: Sequence[str],
-    rows: NDArray[np.intp] | None,
-    room: NDArray[np.float64],
+    load: Load, names: Sequence[str], rows: NDArray[np.intp] | None, room: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Some rows (None: all) of some columns as doubles in `room`, missing values as NaN."""
     result = room.reshape((-1, len(names)), order="F")
@@ -276,7 +273,7 @@ def rows_read(
     try:
         yield advance
         if total is None:
-            # Its own end is the only total that a text file has.
+            # The number of rows of a text file is known only at its end.
             progress.update(task, total=done)
     finally:
         progress.stop()
