@@ -288,7 +288,6 @@ class _Models:
                 free=free,
                 r2=r2,
                 path=path,
-                index=None if path is None else index,
                 cv=cv,
                 criterion=criterion,
                 inclusion=inclusion,

@@ -26,21 +26,12 @@ _MANY_COLUMNS = 100
 
 @dataclass(frozen=True)
 class Fits:
-    """The models of one target for many alphas.
+    """The models of one target for many alphas."""
 
-    Attributes
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-    coefs : ndarray of shape (n_alphas, m)
-    intercepts : ndarray of shape (n_alphas,)
-    n_iter : int
-        Steps of the majorization, the most that any alpha of any target took.
-    """
-
-    alphas: Array
-    coefs: Array
-    intercepts: Array
-    n_iter: int
+    alphas: Array  # (n_alphas,)
+    coefs: Array  # (n_alphas, m)
+    intercepts: Array  # (n_alphas,)
+    n_iter: int  # majorization steps, the most that any alpha of any target took
 
     @property
     def n_nonzero(self) -> NDArray[np.intp]:
