@@ -249,7 +249,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             self.__dict__.pop(name, None)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """X, y and weights checked, and their columns noted."""
+        """X, y and weights, checked; stores the number and names of the columns."""
         self._forget()
         table = Table(X, y, sample_weight)
         # The rows are read more than once, and the columns of a frame are converted each time.
@@ -276,7 +276,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return rows
 
     def _adopt(self, moments: Moments) -> None:
-        """Check moments, and note their columns."""
+        """Check moments, and store the number and names of their columns."""
         if not isinstance(moments, Moments):
             raise TypeError(
                 f"fit_moments takes Moments; got {type(moments).__name__}. "
@@ -289,7 +289,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     def _note_columns(
         self, shape: tuple[int, int], names: tuple[str, ...] | None, flat_y: bool
     ) -> None:
-        """Note number and names of the columns of data that are enough for a fit."""
+        """Store the number and names of the columns, if there is enough data for a fit."""
         n, m = shape
         if n < 2:
             raise ValueError(
