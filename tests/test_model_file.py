@@ -52,7 +52,6 @@ MODELS = {
     "cv": lambda: SparseStepCV(rule="1se", cv=5).fit(X, Y),
     "one split": lambda: SparseStepCV(cv=ShuffleSplit(1, random_state=0)).fit(X, Y),
     "list of splits": lambda: SparseStepCV(5, cv=[*KFold(4).split(X)]).fit(X, Y),
-    "tuple of splits": lambda: SparseStepCV(5, cv=(*KFold(4).split(X),)).fit(X, Y),
     "given alphas": lambda: SparseStepCV(alphas=np.array([3e5, 1e5])).fit(X, Y),
     "two targets": lambda: SparseStepCV(cv=3, alphas=20).fit(X, TWO),
     "bic": lambda: SparseStepIC().fit(X, Y, sample_weight=np.arange(len(Y)) % 3),

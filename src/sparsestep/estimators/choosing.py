@@ -249,10 +249,9 @@ class _Models:
         The `average` of all fits is coefficients, intercept and the weight of each variable.
         """
         settings, rows = self._settings, self._rows
-        coef, intercept, alpha = fits.model(index)
-        inclusion = None
-        if average is not None:
-            coef, intercept, inclusion = average
+        one_fit = fits.coefs[index], float(fits.intercepts[index]), None
+        coef, intercept, inclusion = average or one_fit
+        alpha = float(fits.alphas[index])
         self._n_iter = max(self._n_iter, fits.n_iter)
         one = self._moments.target(target)
         known = collinearity(one, coef, fit_intercept=settings.fit_intercept)

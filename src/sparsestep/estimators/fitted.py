@@ -44,7 +44,7 @@ class TargetModel:
     coef: Array  # (m,)
     intercept: float
     alpha: float
-    how: str  # alpha was chosen, in words
+    how: str  # how alpha was chosen, in words
     facts: dict[str, str]  # lines of the summary on that choice
     standard_error: Array  # (m,); NaN for a variable that is not kept
     free: float  # degrees of freedom

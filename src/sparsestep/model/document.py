@@ -26,7 +26,8 @@ from sparsestep.words import made_up_names
 
 FORMAT = "sparsestep model"
 # It rises when an older version could not read what is written: with a new field, and with a new
-# value of one. Schema 2 has the rules "paired" and "average", and shrinkage: null in files of 1.
+# value of one. Schema 2 added the rules "paired" and "average", and shrinkage; in files of schema 1
+# their fields are null.
 SCHEMA = 2
 
 Document = dict[str, Any]
@@ -180,7 +181,7 @@ class Target(_Part):
     level: Annotated[float, Meta(gt=0.0, lt=1.0)]  # of the intervals
     free: Number  # degrees of freedom
     r2: Number | None  # null for a constant target
-    how: str  # alpha was chosen, in words
+    how: str  # how alpha was chosen, in words
     facts: dict[str, str]  # lines of the summary
     path: PathTable | None
     cv: CVTable | None

@@ -38,10 +38,6 @@ class Fits:
         """Number of variables selected by each model."""
         return np.asarray(np.count_nonzero(self.coefs, axis=1))
 
-    def model(self, index: int) -> tuple[Array, float, float]:
-        """Coefficients, intercept and alpha of one model."""
-        return self.coefs[index], float(self.intercepts[index]), float(self.alphas[index])
-
     def take(self, index: NDArray[np.intp]) -> "Fits":
         """The models of some of the alphas."""
         return Fits(self.alphas[index], self.coefs[index], self.intercepts[index], self.n_iter)
