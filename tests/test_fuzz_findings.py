@@ -127,9 +127,8 @@ def test_dates_were_days_since_1970():
     numbers = np.arange(30.0)
     model = SparseStep().fit(numbers[:, None], numbers)
     days = numbers[:, None].astype(int).astype("datetime64[D]")
-    for act in (lambda days: SparseStep().fit(days, numbers), model.predict):
-        with pytest.raises(ValueError, match=r"type datetime64.*; turn it into numbers"):
-            act(days)
+    with pytest.raises(ValueError, match=r"type datetime64.*; turn it into numbers"):
+        model.predict(days)
 
 
 def test_a_training_set_of_one_row_had_no_shape():

@@ -1,3 +1,5 @@
+"""Importing the package costs little: other packages are imported when they are needed."""
+
 import subprocess
 import sys
 
@@ -5,54 +7,26 @@ import pytest
 
 import sparsestep
 
-LATE = [
-    "matplotlib",
-    "pyarrow",
-    "dask",
-    "distributed",
-    "pyspark",
-    "skglm",
-    "rich",
-    "cyclopts",
-    "pandas",
-]
-
-ALL = """
-import sys
-import sklearn.linear_model
-before = set(sys.modules)
-from sparsestep import *
-print(*{name.split(".")[0] for name in set(sys.modules) - before})
-"""
-
-NONE = """
-import sys
-import sparsestep
-print(*{name.split(".")[0] for name in sys.modules})
-"""
+LATE = {"matplotlib", "pyarrow", "dask", "distributed", "pyspark"}
+LATE |= {"skglm", "rich", "cyclopts", "pandas"}
 
 
-def run(program):
-    """What a program prints."""
+@pytest.mark.parametrize(
+    ("before", "statement", "late"),
+    [
+        ("sklearn.linear_model", "from sparsestep import *", LATE),
+        ("sys", "import sparsestep", {"numpy", "scipy", "sklearn", *LATE}),
+    ],
+)
+def test_import_leaves_what_is_not_always_needed_for_later(before, statement, late):
+    program = (
+        f"import sys, {before}; before = set(sys.modules)\n{statement}\n"
+        "print(*{name.split('.')[0] for name in set(sys.modules) - before})"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return set(done.stdout.split())
-
-
-@pytest.fixture(scope="module")
-def imported():
-    """Top-level packages that all public names add to what scikit-learn imports itself."""
-    return run(ALL)
-
-
-@pytest.mark.parametrize("name", LATE)
-def test_import_leaves_what_is_not_always_needed_for_later(imported, name):
-    assert "sparsestep" in imported
-    assert name not in imported
-
-
-def test_the_package_itself_imports_nothing():
-    assert run(NONE).isdisjoint({"numpy", "scipy", "sklearn", *LATE})
+    imported = set(done.stdout.split())
+    assert "sparsestep" in imported and not late & imported
 
 
 def test_each_public_name_is_there():

@@ -131,7 +131,20 @@ def test_the_collinear_pair_that_is_named_has_a_variable_kept():
     assert collinear(kept_none) == [(4, 5)] and "collinear" not in kinds(kept_none)
     X["near"] = X["c0"] + 0.1 * noise[:, 2]
     [note] = [note for note in SparseStep(n_nonzero=4).fit(X, y).summary().notes if "pair" in note]
-    assert note.startswith("2 pairs") and "'c0' and 'near'" in note and "useless" not in note
+    correlation = np.corrcoef(X["c0"], X["near"])[0, 1]
+    assert note.startswith("2 pairs") and f"'c0' and 'near', {correlation:.4f}" in note
+    assert "useless" not in note
+
+
+def test_collinear_pairs_are_found_in_any_block():
+    rng = np.random.default_rng(2)
+    base, other, noise = (rng.standard_normal((300, m)) for m in (30, 600, 30))
+    Z = np.hstack([base, other, -2.0 * base + 0.01 * noise])
+    facts = document_of(SparseStep(alpha=1e9).fit(Z, base[:, 0]))["data"]
+    assert facts["n_collinear"] == 30 and len(facts["collinear"]) == 20
+    for pair in facts["collinear"]:
+        assert pair["second"] == pair["first"] + 630
+        assert pair["correlation"] == pytest.approx(-1.0, rel=0, abs=1e-4)
 
 
 def test_the_most_collinear_pair_does_not_hang_on_rounding():
@@ -177,6 +190,7 @@ def test_notes_are_the_same_everywhere(tmp_path, monkeypatch, capsys):
     model = SparseStepIC().fit(X, y)
     assert kinds(model) == ["few rows", "copies", "constant"]
     assert printed == [f"Note: {note}" for note in model.summary().notes]
+    assert printed[-1] == "Note: Constant, and so of no use: 'same'."
     assert ss.load_model("m.json").summary().notes == model.summary().notes
     assert read_document("m.json")["notes"] == document_of(model)["notes"]
     for page in ((tmp_path / "r.html").read_text(), render_report(model, target="y")):
@@ -321,5 +335,5 @@ def test_summaries_print_no_character_that_drives_a_terminal():
 @pytest.mark.parametrize("seed", range(8))
 def test_r2_of_no_variable_is_zero(seed):
     model = SparseStep(1e9).fit(*data(seed=seed))
-    assert model.summary().facts["R2"].startswith("0.0000")
+    assert model.summary().facts["R2"].startswith("0.0000") and kinds(model) == ["nothing kept"]
     assert document_of(model)["targets"][0]["r2"] == 0.0

@@ -46,30 +46,23 @@ __all__ = [
 
 # Modules are imported when one of their names is first asked for: the command line is one of the
 # package's modules, and must not wait for scikit-learn before it can print its help.
-_HOMES = {
-    "AnnealingDisplay": "display",
-    "CVDisplay": "display",
-    "InclusionDisplay": "display",
-    "Moments": "moments",
-    "Path": "estimators.path",
-    "PathDisplay": "display",
-    "PenaltyDisplay": "display",
-    "SparseStep": "estimators.estimators",
-    "SparseStepCV": "estimators.estimators",
-    "SparseStepIC": "estimators.estimators",
-    "load_model": "model.file",
-    "read_moments": "sources",
-    "save_model": "model.file",
-    "sparsestep_path": "estimators.estimators",
-    "write_report": "report",
+_NAMES = {
+    "display": {name for name in __all__ if name.endswith("Display")},
+    "estimators.estimators": {"SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"},
+    "estimators.path": {"Path"},
+    "model.file": {"load_model", "save_model"},
+    "moments": {"Moments"},
+    "report": {"write_report"},
+    "sources": {"read_moments"},
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
+    for module, names in _NAMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

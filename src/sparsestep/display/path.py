@@ -168,7 +168,7 @@ class PathDisplay(base.Display):
             alpha=float(np.ravel(estimator.alpha_)[t]),
             chosen="alpha of most weight" if hasattr(estimator, "inclusion_") else "chosen alpha",
             truth=truth,
-            scale=estimator._fitted.fingerprint.deviation_x if standardized else None,
+            scale=estimator._fitted.fingerprint.deviation if standardized else None,
             ax=ax,
             max_labels=max_labels,
         )._titled(title)

@@ -1,7 +1,7 @@
 """Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
 
-Each `by_...` fits the alphas it needs, lets `selection` choose, and hands the choice to `_Models`,
-which adds the last digits, standard errors and notes.
+Each `by_...` fits the alphas it needs, chooses one by the functions of `selection`, and gives the
+model to `_Models`, which refines it with the rows and adds standard errors and notes.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,8 @@ def by_alpha(
 ) -> Fitted:
     """The model of one alpha, the only entry of an array.
 
-    Here and below `rows` are those of `moments`, if there are any: the last digits come from them.
+    Here and below `rows` are those of `moments`; if they are given, coefficients of nearly
+    collinear columns are refined with them.
     """
     models = _Models(moments, settings, rows)
     for t, fits in enumerate(fit_alphas([moments], alpha, settings)[0]):
@@ -248,10 +249,9 @@ class _Models:
         The `average` of all fits is coefficients, intercept and the weight of each variable.
         """
         settings, rows = self._settings, self._rows
-        coef, intercept, alpha = fits.model(index)
-        inclusion = None
-        if average is not None:
-            coef, intercept, inclusion = average
+        one_fit = fits.coefs[index], float(fits.intercepts[index]), None
+        coef, intercept, inclusion = average or one_fit
+        alpha = float(fits.alphas[index])
         self._n_iter = max(self._n_iter, fits.n_iter)
         one = self._moments.target(target)
         known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
@@ -288,7 +288,6 @@ class _Models:
                 free=free,
                 r2=r2,
                 path=path,
-                index=None if path is None else index,
                 cv=cv,
                 criterion=criterion,
                 inclusion=inclusion,

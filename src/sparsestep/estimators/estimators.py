@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
@@ -49,10 +48,6 @@ from sparsestep.words import made_up_names
 
 Array = NDArray[np.float64]
 _T = TypeVar("_T")
-
-# Coefficients shrink to zero and may underflow on the way, which is no error even if the user told
-# NumPy to raise or to warn.
-_underflow_ignored = partial(np.errstate, under="ignore")
 
 # How often a long fit reports its progress, if `verbose`.
 _SECONDS_BETWEEN_LINES = 2.0
@@ -180,7 +175,8 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
     def _choose(self, data: Any, rows: Table | None = None) -> Self:
         """Fit, choose among the fits, and set the attributes of the choice."""
-        with _underflow_ignored(), one_blas_thread():
+        # Coefficients may underflow on their way to zero, even if the user told NumPy to raise.
+        with np.errstate(under="ignore"), one_blas_thread():
             self._show(self._chosen(data, rows))
         return self
 
@@ -253,7 +249,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
             self.__dict__.pop(name, None)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """X, y and weights checked, and their columns noted."""
+        """X, y and weights, checked; stores the number and names of the columns."""
         self._forget()
         table = Table(X, y, sample_weight)
         # The rows are read more than once, and the columns of a frame are converted each time.
@@ -280,7 +276,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         return rows
 
     def _adopt(self, moments: Moments) -> None:
-        """Check moments, and note their columns."""
+        """Check moments, and store the number and names of their columns."""
         if not isinstance(moments, Moments):
             raise TypeError(
                 f"fit_moments takes Moments; got {type(moments).__name__}. "
@@ -293,7 +289,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
     def _note_columns(
         self, shape: tuple[int, int], names: tuple[str, ...] | None, flat_y: bool
     ) -> None:
-        """Note number and names of the columns of data that are enough for a fit."""
+        """Store the number and names of the columns, if there is enough data for a fit."""
         n, m = shape
         if n < 2:
             raise ValueError(
@@ -540,15 +536,9 @@ class SparseStepCV(_SparseStepBase):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Predictors. Sparse input is not made dense unless it has fewer rows than columns; a Dask
-            array or frame is summed where it is.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; each column gets a model, and an alpha, of its own. The names of a frame or
-            series are kept.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the fits and in the errors. A weight of k equals k copies of the
-            row.
+        X, y, sample_weight
+            As in `SparseStep.fit`. Each column of y gets an alpha of its own; the weights count in
+            the fits and in the errors.
         groups : array-like of shape (n_samples,), default=None
             Groups of the rows, for splitters that keep groups together.
 
@@ -778,7 +768,7 @@ def sparsestep_path(
         )
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
-    with _underflow_ignored(), one_blas_thread():
+    with np.errstate(under="ignore"), one_blas_thread():
         path = fit_path(moments, wanted, settings)
         path, error = path._refined(rows, 0, moments.target(0), settings)
         fullest = path.coefs[:, np.argmax(path.n_nonzero)]

@@ -22,95 +22,42 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CVResult:
-    """Cross-validation errors of all alphas of a path.
+    """Cross-validation errors of all alphas of a path; NaN for what a single fold cannot tell."""
 
-    Attributes
-    ----------
-    mse : ndarray of shape (n_alphas, n_folds)
-    mean, se, paired_se : ndarrays of shape (n_alphas,)
-        The error, its standard error, and the standard error of its difference to the smallest
-        error; with a single fold the standard errors are NaN.
-    alpha_min, alpha_paired, alpha_1se : float
-        The alphas of the rules; with a single fold they are the same.
-    of_choice : float
-        The error of the rule, its choice included; with a single fold NaN.
-    scheme, splitter : str, and str or None
-        How the rows were split: see `TrainAndTest`.
-    shrinkage : float, or None
-        The penalty of the ridge regressions on the variables kept, if these were shrunk.
-    """
-
-    mse: Array
-    mean: Array
-    se: Array
-    paired_se: Array
-    alpha_min: float
+    mse: Array  # (n_alphas, n_folds)
+    mean: Array  # (n_alphas,), as the next two
+    se: Array  # standard error of `mean`
+    paired_se: Array  # standard error of the difference to the smallest error
+    alpha_min: float  # the alphas of the rules; with a single fold they are the same
     alpha_paired: float
     alpha_1se: float
-    of_choice: float
-    scheme: str
+    of_choice: float  # error of the rule, its choice of alpha included
+    scheme: str  # how the rows were split: see `TrainAndTest`
     splitter: str | None
-    shrinkage: float | None = None
+    shrinkage: float | None = None  # penalty of the ridge regressions on the variables kept
 
 
 @dataclass(frozen=True)
 class TargetModel:
-    """The model of one target.
+    """The model of one target."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (m,)
-    intercept, alpha : float
-    how : str
-        How alpha was chosen, in words.
-    facts : dict of str to str
-        Lines of the summary on that choice.
-    standard_error : ndarray of shape (m,)
-        NaN for a variable that is not kept.
-    free : float
-        Degrees of freedom.
-    r2 : float
-        About zero if there is no intercept.
-    path : Path, or None
-    index : int, or None
-        Index of alpha on the path.
-    cv : CVResult, or None
-    criterion : ndarray of shape (n_alphas,), or None
-    inclusion : ndarray of shape (m,), or None
-        Of an average: for each variable, the weight of the models that include it.
-    """
-
-    coef: Array
+    coef: Array  # (m,)
     intercept: float
     alpha: float
-    how: str
-    facts: dict[str, str]
-    standard_error: Array
-    free: float
-    r2: float
+    how: str  # how alpha was chosen, in words
+    facts: dict[str, str]  # lines of the summary on that choice
+    standard_error: Array  # (m,); NaN for a variable that is not kept
+    free: float  # degrees of freedom
+    r2: float  # about zero if there is no intercept
     path: Path | None = None
-    index: int | None = None
     cv: CVResult | None = None
-    criterion: Array | None = None
-    inclusion: Array | None = None
+    criterion: Array | None = None  # (n_alphas,)
+    inclusion: Array | None = None  # (m,); of an average: weight of the models with each variable
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The models of all targets, the fingerprint of their data, and the notes on both.
-
-    Attributes
-    ----------
-    targets : tuple of TargetModel
-    target_names : tuple of str
-    fingerprint : Fingerprint
-    n_iter : int
-    fit_intercept : bool
-    notes : tuple of Note
-    one_hot : dict of str to (list of str, list of str)
-        Columns of text behind the features: their categories, and the names of the features that
-        are indicators of the last of these.
-    """
+    """The models of all targets, the fingerprint of their data, and the notes on both."""
 
     targets: tuple[TargetModel, ...]
     target_names: tuple[str, ...]
@@ -118,6 +65,8 @@ class Fitted:
     n_iter: int
     fit_intercept: bool
     notes: tuple[Note, ...]
+    # Columns of text among the data: their categories, and the names of the features that are
+    # indicators of the last of these.
     one_hot: dict[str, tuple[list[str], list[str]]]
 
     def far_rows(self, X: Any, names: Sequence[str]) -> FarRows:
@@ -125,8 +74,8 @@ class Fitted:
         known = self.fingerprint
         columns = np.flatnonzero(~np.isnan(known.reach))
         far = FarRows(
-            known.mean_x[columns],
-            known.deviation_x[columns],
+            known.mean[columns],
+            known.deviation[columns],
             known.reach[columns],
             [names[int(j)] for j in columns],
         )
@@ -154,13 +103,16 @@ class Fitted:
         kept = np.flatnonzero(model.coef)
         with np.errstate(over="ignore"):
             low, high = t_interval(model.coef, model.standard_error, model.free, level)
-            effect = np.abs(model.coef[kept]) * self.fingerprint.deviation_x[kept]
+            effect = np.abs(model.coef[kept]) * self.fingerprint.deviation[kept]
         kept = kept[np.argsort(-effect, kind="stable")]
+        target_name = (
+            f"{self.target_names[which]} ({which + 1} of {len(self.targets)}; target= chooses)"
+        )
         r2 = "R2" if self.fit_intercept else "R2 about zero"
-        n, weight = self.fingerprint.n_samples, self.fingerprint.weight_sum
+        n, weight = self.fingerprint.rows, self.fingerprint.weight_sum
         rows = f"{n} rows" + (f" of weight {weight:.9g} in all" if weight != n else "")
         facts = {
-            **({"target": self._called(which)} if len(self.targets) > 1 else {}),
+            **({"target": target_name} if len(self.targets) > 1 else {}),
             "variables kept": f"{len(kept)} of {len(model.coef)}",
             "alpha": f"{model.alpha:.5g} ({model.how})",
             **model.facts,
@@ -190,7 +142,3 @@ class Fitted:
             ],
             None if model.inclusion is None else model.inclusion[kept],
         )
-
-    def _called(self, which: int) -> str:
-        """The name of one of several targets, and that there are others."""
-        return f"{self.target_names[which]} ({which + 1} of {len(self.targets)}; target= chooses)"

@@ -1,7 +1,7 @@
 """The models of many alphas on the same data."""
 
 import operator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -96,7 +96,7 @@ class Path:
     rss: Array
     n_samples: float
     feature_names: tuple[str, ...] | None = None
-    missing_sizes: tuple[int, ...] = field(default=())
+    missing_sizes: tuple[int, ...] = ()
     by_size: bool = False
     supported_size: int | None = None
 
@@ -128,7 +128,7 @@ class Path:
     def _refined(
         self, rows: Table | None, target: int, moments: Moments, settings: Settings
     ) -> "tuple[Path, float | None]":
-        """More digits from the rows where columns are nearly collinear; and the error left.
+        """The path refined with the rows where columns are nearly collinear, and the error left.
 
         `moments` are those of this `target`.
         """

@@ -60,45 +60,32 @@ _NAMES_OF_ROWS = re.compile(
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Means, deviations, effective rows, reach and collinearity of the columns of a table.
+    """Means, deviations, effective rows, reach and collinearity of the m columns of a table.
 
-    Attributes
-    ----------
-    n_samples : int
-        Rows of non-zero weight.
-    weight_sum : float
-    mean_x, deviation_x : ndarrays of shape (m,)
-    mean_y, deviation_y : ndarrays of shape (n_targets,)
-    effective_rows : ndarray of shape (m,)
-        With s_i the share of row i in a column's sum of squares about its mean, ``1 / sum s_i^2``:
-        n over the kurtosis, and about k for an indicator of k rows. NaN for columns that no model
-        keeps and, if only moments were given, for columns other than zeros and ones.
-    reach : ndarray of shape (m,)
-        Distance from the mean, in deviations, beyond which a value is far outside the rows fitted:
-        three times that of the farthest row or, if only moments were given, ``sqrt(n - 1)``, which
-        no value among n can exceed. NaN if it is not known.
-    copies : tuple of int
-        Columns that are copies of earlier ones, but for a factor and a constant.
-    n_collinear : int, or None
-        Pairs of other columns whose correlation is at least `COLLINEAR` in size. None if thin
-        moments have too many columns for the search.
-    collinear : tuple of (int, int, float)
-        The most correlated of them, at most 20: two columns and their correlation.
-    row_numbers : tuple of int
-        Columns of whole numbers that rise from row to row, or are those from one on in any order.
+    With s_i the share of row i in a column's sum of squares about its mean, its effective rows are
+    ``1 / sum s_i^2``: n over the kurtosis, and about k for an indicator of k rows.
+
+    The reach is the distance from the mean, in deviations, beyond which a value is far outside the
+    rows fitted: three times that of the farthest row or, if only moments were given,
+    ``sqrt(n - 1)``, which no value among n can exceed.
     """
 
-    n_samples: int
+    rows: int  # of non-zero weight
     weight_sum: float
-    mean_x: Array
-    deviation_x: Array
-    mean_y: Array
-    deviation_y: Array
-    effective_rows: Array
-    reach: Array
-    copies: tuple[int, ...]
+    mean: Array  # (m,)
+    deviation: Array  # (m,)
+    target_mean: Array  # (n_targets,)
+    target_deviation: Array  # (n_targets,)
+    # The next two are NaN for columns that no model keeps, and where moments do not tell: effective
+    # rows for columns other than zeros and ones, both with weights.
+    effective_rows: Array  # (m,)
+    reach: Array  # (m,)
+    copies: tuple[int, ...]  # of earlier columns, but for a factor and a constant
+    # Pairs of other columns whose correlation is at least `COLLINEAR` in size; None if thin moments
+    # have too many columns for the search.
     n_collinear: int | None
-    collinear: tuple[tuple[int, int, float], ...]
+    collinear: tuple[tuple[int, int, float], ...]  # at most 20, the most correlated first
+    # Columns of whole numbers that rise from row to row, or are those from one on in any order.
     row_numbers: tuple[int, ...]
 
     @classmethod
@@ -114,12 +101,12 @@ class Fingerprint:
                 moments, varying, deviation[varying], table
             )
         return cls(
-            n_samples=moments.n_samples,
+            rows=moments.n_samples,
             weight_sum=moments.weight_sum,
-            mean_x=np.array(moments.mean_x),
-            deviation_x=deviation,
-            mean_y=np.array(np.atleast_1d(moments.mean_y)),
-            deviation_y=np.sqrt(np.atleast_1d(moments.yty) / moments.weight_sum),
+            mean=np.array(moments.mean_x),
+            deviation=deviation,
+            target_mean=np.array(np.atleast_1d(moments.mean_y)),
+            target_deviation=np.sqrt(np.atleast_1d(moments.yty) / moments.weight_sum),
             effective_rows=effective_rows,
             reach=reach,
             copies=tuple(np.flatnonzero(copies).tolist()),
@@ -475,14 +462,14 @@ def notes_of(
     """The notes on the data, and on the columns that the model of each target keeps."""
     found: list[Note] = []
     rests = fingerprint.effective_rows
-    few = rests < min(_FEW, fingerprint.n_samples / 10)
+    few = rests < min(_FEW, fingerprint.rows / 10)
     for t, columns in enumerate(kept):
         on_few = [int(j) for j in columns if few[j]]
         if not len(columns):
             found.append(NothingKept(t))
         if on_few:
             found.append(FewRows(t, on_few, [max(round(float(rests[j])), 1) for j in on_few]))
-    of_zeros_and_ones = _zero_one(fingerprint.mean_y, fingerprint.deviation_y)
+    of_zeros_and_ones = _zero_one(fingerprint.target_mean, fingerprint.target_deviation)
     found += [ZeroOneTarget(t) for t in np.flatnonzero(of_zeros_and_ones).tolist()]
     if fingerprint.copies:
         found.append(Copies(list(fingerprint.copies)))
@@ -492,14 +479,14 @@ def notes_of(
     if of_kept or n_pairs > len(pairs):
         i, j, r = (of_kept or pairs)[0]
         found.append(Collinear([i, j], r, n_pairs))
-    constant = np.flatnonzero(fingerprint.deviation_x == 0).tolist()
+    constant = np.flatnonzero(fingerprint.deviation == 0).tolist()
     if constant:
         found.append(Constant(constant))
     numbering = {j for j, name in enumerate(names) if _NAMES_OF_ROWS.fullmatch(name)}
     numbering.update(fingerprint.row_numbers)
     if numbering.difference(constant):
         found.append(RowNumbers(sorted(numbering.difference(constant))))
-    n, total = fingerprint.n_samples, fingerprint.weight_sum
+    n, total = fingerprint.rows, fingerprint.weight_sum
     if not n / 2 < total < 2 * n:
         found.append(Weights(n, total))
     return found
@@ -511,7 +498,7 @@ def notes_of(
 class FarRows:
     """Counts rows with a value far outside those fitted, in the columns of these names.
 
-    `mean`, `deviation` and `reach` are those of `Fingerprint`.
+    `mean`, `deviation` and `reach` are those of `Fingerprint`; where `reach` is NaN, no row is far.
     """
 
     def __init__(self, mean: Array, deviation: Array, reach: Array, names: Names) -> None:

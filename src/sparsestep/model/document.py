@@ -26,7 +26,8 @@ from sparsestep.words import made_up_names
 
 FORMAT = "sparsestep model"
 # It rises when an older version could not read what is written: with a new field, and with a new
-# value of one. Schema 2 has the rules "paired" and "average", and shrinkage: null in files of 1.
+# value of one. Schema 2 added the rules "paired" and "average", and shrinkage; in files of schema 1
+# their fields are null.
 SCHEMA = 2
 
 Document = dict[str, Any]
@@ -99,9 +100,6 @@ class Pair(_Part):
     second: Count
     correlation: Number
 
-    def __post_init__(self) -> None:
-        _ascending("first and second", [self.first, self.second])
-
 
 class Data(_Part):
     """Fingerprint of the data."""
@@ -121,8 +119,6 @@ class Data(_Part):
     row_numbers: Columns  # that number the rows, by their values
 
     def __post_init__(self) -> None:
-        _ascending("copies", self.copies)
-        _ascending("row_numbers", self.row_numbers)
         if (self.n_collinear or 0) < len(self.collinear):
             raise ValueError("n_collinear is less than the pairs in collinear")
 
@@ -144,7 +140,6 @@ class PathTable(_Part):
             raise ValueError("alphas do not fall")
         _lengths(self, "kept coefs intercepts n_nonzero rss", len(self.alphas))
         for i, (kept, coefs) in enumerate(zip(self.kept, self.coefs, strict=True)):
-            _ascending(f"kept[{i}]", kept)
             _length(f"coefs[{i}]", coefs, len(kept))
             if self.n_nonzero[i] != len(kept):
                 raise ValueError(f"n_nonzero[{i}] is not the number of variables kept")
@@ -186,7 +181,7 @@ class Target(_Part):
     level: Annotated[float, Meta(gt=0.0, lt=1.0)]  # of the intervals
     free: Number  # degrees of freedom
     r2: Number | None  # null for a constant target
-    how: str  # alpha was chosen, in words
+    how: str  # how alpha was chosen, in words
     facts: dict[str, str]  # lines of the summary
     path: PathTable | None
     cv: CVTable | None
@@ -194,7 +189,6 @@ class Target(_Part):
     inclusion: list[Share] | None = None  # m: weight of the averaged models with each variable
 
     def __post_init__(self) -> None:
-        _ascending("kept", self.kept)
         _lengths(self, "coef standard_error low high", len(self.kept))
         for j, ends in enumerate(zip(self.standard_error, self.low, self.high, strict=True)):
             if 0 < ends.count(None) < 3:
@@ -228,7 +222,6 @@ class NoteTable(_Part):
             convert(self.facts, NOTES[self.kind])
         except ValidationError as error:
             raise ValueError(f"facts: {error}") from None
-        _ascending("facts.columns", self.facts.get("columns", []))
         if len({len(fact) for fact in self.facts.values() if isinstance(fact, list)}) > 1:
             raise ValueError("facts has lists of different lengths")
 
@@ -311,6 +304,8 @@ class Model(_Part, Generic[_OfEstimator]):
         if [target.name for target in self.targets] != names:
             raise ValueError("the names of targets are not question.target")
         for where, columns in self._columns():
+            if any(i >= j for i, j in pairwise(columns)):
+                raise ValueError(f"{where} is not ascending")
             if columns and columns[-1] >= m:
                 raise ValueError(f"{where} names a column that is not there")
         for i, note in enumerate(self.notes):
@@ -326,7 +321,7 @@ class Model(_Part, Generic[_OfEstimator]):
         yield "data.copies", self.data.copies
         yield "data.row_numbers", self.data.row_numbers
         for i, pair in enumerate(self.data.collinear):
-            yield f"data.collinear[{i}]", [pair.second]
+            yield f"data.collinear[{i}]", [pair.first, pair.second]
         for i, note in enumerate(self.notes):
             yield f"notes[{i}].facts.columns", note.facts.get("columns", [])
         for t, target in enumerate(self.targets):
@@ -356,12 +351,6 @@ def _length(where: str, values: list[Any], expected: int) -> None:
     """Raise unless a list has the expected length."""
     if len(values) != expected:
         raise ValueError(f"{where} has {len(values)} entries instead of {expected}")
-
-
-def _ascending(where: str, columns: Columns) -> None:
-    """Raise unless the columns ascend."""
-    if any(i >= j for i, j in pairwise(columns)):
-        raise ValueError(f"{where} is not ascending")
 
 
 def parsed(document: Document) -> Model[Any]:

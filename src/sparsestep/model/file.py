@@ -52,14 +52,6 @@ OneHot = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 Record = TypeVar("Record")
 
 LEVEL = 0.95
-# Fields of a fingerprint that have another name in the file.
-DATA_NAMES = {
-    "rows": "n_samples",
-    "mean": "mean_x",
-    "deviation": "deviation_x",
-    "target_mean": "mean_y",
-    "target_deviation": "deviation_y",
-}
 
 
 # -- writing ---------------------------------------------------------------------------------
@@ -187,9 +179,9 @@ def fitted_document(
     """The document of models that an estimator of this kind and these parameters would have."""
     fingerprint, notes = fitted.fingerprint, fitted.notes
     if rows_dropped:
-        total = fingerprint.n_samples + rows_dropped
+        total = fingerprint.rows + rows_dropped
         notes = (*notes, RowsDropped(rows_dropped, total, dict(dropped_by or {})))
-    features = list(names or made_up_names(len(fingerprint.mean_x)))
+    features = list(names or made_up_names(len(fingerprint.mean)))
     targets = _target_names(target, fitted)
     table = fitted.targets[0].cv
     # Of splits only their number can be written down.
@@ -212,7 +204,7 @@ def fitted_document(
                     {"column": column, "categories": [*categories], "features": [*indicators]}
                     for column, (categories, indicators) in (one_hot or fitted.one_hot).items()
                 ],
-                "rows": fingerprint.n_samples,
+                "rows": fingerprint.rows,
                 "rows_dropped": sum(note.rows for note in notes if isinstance(note, RowsDropped)),
                 "seed": seed,
                 "choice": _choice(kind, settings, table),
@@ -221,7 +213,6 @@ def fitted_document(
                 Data,
                 fingerprint,
                 collinear=[asdict(Pair(*pair)) for pair in fingerprint.collinear],
-                **{name: getattr(fingerprint, own) for name, own in DATA_NAMES.items()},
             ),
             "flat": flat,
             "n_iter": fitted.n_iter,
@@ -294,7 +285,7 @@ def _target(
         Target,
         model,
         name=name,
-        index=model.index if path is None or model.path is not None else _index(path, model),
+        index=_index(path, model),
         kept=kept,
         coef=model.coef[kept],
         standard_error=model.standard_error[kept],
@@ -307,11 +298,17 @@ def _target(
     )
 
 
-def _index(path: Path, model: TargetModel) -> int | None:
-    """Where on a path a model is, if it is: one of a given size may have other variables there."""
-    kept = (path.coefs != 0) == (model.coef != 0)[:, np.newaxis]
-    at = np.flatnonzero((path.alphas == model.alpha) & kept.all(axis=0))
-    return int(at[0]) if len(at) else None
+def _index(path: Path | None, model: TargetModel) -> int | None:
+    """The index of a model's alpha on a path, if the path has it.
+
+    On a path that is not the model's own, a model of a given size may have other variables.
+    """
+    if path is None:
+        return None
+    found = path.alphas == model.alpha
+    if model.path is None:
+        found &= ((path.coefs != 0) == (model.coef != 0)[:, np.newaxis]).all(axis=0)
+    return int(np.argmax(found)) if found.any() else None
 
 
 # -- reading ---------------------------------------------------------------------------------
@@ -415,12 +412,11 @@ def estimator_of(document: Document) -> "SparseStep | SparseStepCV | SparseStepI
 def fitted_of(document: Document) -> Fitted:
     """The models of a document, in plain numbers."""
     model = parsed(document)
-    data = {own: getattr(model.data, name) for name, own in DATA_NAMES.items()}
-    data |= {"collinear": tuple(astuple(pair) for pair in model.data.collinear)}
+    collinear = tuple(astuple(pair) for pair in model.data.collinear)
     return Fitted(
         tuple(_target_model(model, target) for target in model.targets),
         tuple(model.question.target),
-        _record(Fingerprint, model.data, **data),
+        _record(Fingerprint, model.data, collinear=collinear),
         model.n_iter,
         model.settings.fit_intercept,
         tuple(table.note for table in model.notes),
@@ -457,7 +453,6 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
         coef=_spread(target.kept, target.coef, m),
         standard_error=_spread(target.kept, target.standard_error, m, fill=np.nan),
         path=path,
-        index=None if path is None else target.index,
         cv=cv,
         criterion=None if target.criterion is None else target.criterion.values,
     )

@@ -61,9 +61,7 @@ class Predictions:
         self._intercept = np.array([target.intercept for target in model.targets])
         columns = [model.data.mean, model.data.deviation, model.data.reach]
         mean, deviation, reach = np.array(columns, dtype=np.float64)[:, kept]
-        known = self._known = np.flatnonzero(~np.isnan(reach))
-        names = [self._features[j] for j in known]
-        self.far = FarRows(mean[known], deviation[known], reach[known], names)
+        self.far = FarRows(mean, deviation, reach, self._features)
         needed = [*plain, *self._categories, *self._carried]
         require_columns(needed, rows.names, rows.where)
         self._outputs = ["prediction"]
@@ -102,7 +100,7 @@ class Predictions:
         if np.isinf(X).any():
             raise self._explained(X, ~np.isinf(X), place)
         self.missing += int(np.count_nonzero(~good.all(axis=1)))
-        self.far.add(X[:, self._known])
+        self.far.add(X)
         with np.errstate(over="ignore", invalid="ignore"):
             predicted = X @ self._coef + self._intercept
         too_large = good.all(axis=1) & ~np.isfinite(predicted).all(axis=1)

@@ -31,16 +31,12 @@ class Fits:
     alphas: Array  # (n_alphas,)
     coefs: Array  # (n_alphas, m)
     intercepts: Array  # (n_alphas,)
-    n_iter: int  # steps of the majorization, the most that any alpha of any target took
+    n_iter: int  # majorization steps, the most that any alpha of any target took
 
     @property
     def n_nonzero(self) -> NDArray[np.intp]:
         """Number of variables selected by each model."""
         return np.asarray(np.count_nonzero(self.coefs, axis=1))
-
-    def model(self, index: int) -> tuple[Array, float, float]:
-        """Coefficients, intercept and alpha of one model."""
-        return self.coefs[index], float(self.intercepts[index]), float(self.alphas[index])
 
     def take(self, index: NDArray[np.intp]) -> "Fits":
         """The models of some of the alphas."""
