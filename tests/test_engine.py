@@ -251,6 +251,24 @@ def test_pairs_of_columns_whose_errors_move_each_other(seed):
     fragile_fits(X.T @ X, X.T @ y, alphas, Schedule(gamma_step=gamma_step, t_max=t_max))
 
 
+@pytest.mark.parametrize("noise", [0.012, 0.04, 0.06])
+@pytest.mark.parametrize("dear", [True, False])
+def test_near_copies_beside_columns_of_far_larger_penalties(noise, dear):
+    """The residual of a step then says little about the error of the copies' coefficients."""
+    for seed in range(8):
+        C, rng = normal(seed, 500, 5)
+        copies = [C + noise * rng.standard_normal(C.shape) for _ in range(2)]
+        X = np.column_stack([*copies, rng.standard_normal((500, 20))])
+        y = X[:, :10].sum(axis=1) + 0.05 * rng.standard_normal(500)
+        alphas = 500 * np.geomspace(1e-5, 0.1, 60)
+        if dear:
+            factor = np.repeat([1.0, 1e4], [10, 20])
+            assert_supports_of_the_loop(X, y, alphas, penalty_factor=factor)
+        else:
+            X[:, 10:] *= 0.01
+            assert_supports_of_the_loop(X, y, alphas, standardize=False)
+
+
 def test_small_effects_that_explain_much_together():
     """Dropped all at once they would be drawn back."""
     S, q = np.full((200, 200), 500.0), np.linspace(900.0, 1000.0, 200)

@@ -150,6 +150,7 @@ cdef struct Problem:
     double weight           # of a correction of b; below 1 / weight it is small enough
     double neglected        # the largest correction of b that is left out
     double drift            # bound on the error of r
+    double excess           # of the error of b over MARGIN times the correction
     double *x
     double *r
     double *p
@@ -355,6 +356,10 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
                 k.h += 1
     largest = new_system(m, form == DUAL, G.ones if form == PRIMAL else G.diagonal, k.x, d, k.e, k.r, k.inverse)
     k.iterations, k.rz = 0, 0.0
+    # In the primal the error (S + D)^-1 r may be 1 / mu times z, which is r over the diagonal; in the dual it is
+    # (I + P D)^-1 r, no larger than r.
+    k.excess = fmax(1.0, 1.0 / (MARGIN * G.mu)) if G.mild and form == PRIMAL else 1.0
+    k.weight *= k.excess
     if form == DUAL:
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest
@@ -539,8 +544,8 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.b[j] = b[j]
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
-    most = carry_error(m, k.alpha, G.gamma[k.g], MARGIN * k.neglected + k.drift, LEAK * k.carried, G.factor, k.root,
-                       G.tau, b, k.b, k.err, &k.carried)
+    most = carry_error(m, k.alpha, G.gamma[k.g], k.excess * (MARGIN * k.neglected + k.drift), LEAK * k.carried, G.factor,
+                       k.root, G.tau, b, k.b, k.err, &k.carried)
     if k.bounded and not most <= DOUBT:
         return DOUBTFUL
     k.steps += 1

@@ -40,7 +40,7 @@ Index = NDArray[np.intp]
 _SINGULAR = 1e-12
 # Below this one columns are strongly correlated: errors that one coefficient carries come back by
 # way of others, which no bound for each sees.
-_MILD = 1e-4
+_MILD = 1e-3
 
 
 # The error, relative to |b_j| + gamma, that a solve may leave: at first, and where the error bound
