@@ -1,20 +1,17 @@
 """The part of the report that moves: the path, the curve of the choice, and the slider's data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsestep.display.axes import Array
-from sparsestep.model.document import Target
+from sparsestep.model.document import PathTable, Target
 from sparsestep.report import pictures
 from sparsestep.report.numbers import decimals, number
 from sparsestep.report.pictures import Axis, Picture
 from sparsestep.selection.cross_validation import PAIRED_SHARE
 
-_CV = "CV error"
 # An R^2 nearer to 0 than this is 0.
 _ROUNDING = 1e-12
 
@@ -24,21 +21,22 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
 
     `scale` makes coefficients comparable, `total` is the target's sum of squares.
     """
-    models = _Models.of(target, len(names), total)
-    alphas, chosen = models.alphas, models.chosen
-    effects = models.coefs * scale[:, np.newaxis]
+    assert target.path is not None
+    alphas, coefs, rss, chosen = _models(target, target.path, len(names), total)
+    n_nonzero = np.count_nonzero(coefs, axis=0)
+    effects = coefs * scale[:, np.newaxis]
     order = _order(effects, chosen)
-    by_size = models.by_size
-    axis = pictures.size_axis(models.n_nonzero) if by_size else pictures.alpha_axis(alphas)
-    picture = pictures.path_picture(axis, effects, models.n_nonzero, names, order, chosen)
+    by_size = target.path.by_size
+    axis = pictures.size_axis(n_nonzero) if by_size else pictures.alpha_axis(alphas)
+    picture = pictures.path_picture(axis, effects, n_nonzero, names, order, chosen)
     values_axis = picture["scale"]
-    r2 = 1.0 - models.rss / total if total > 0 else np.full(len(alphas), np.nan)
+    r2 = 1.0 - rss / total if total > 0 else np.full(len(alphas), np.nan)
     r2[np.abs(r2) < _ROUNDING] = 0.0
     judge, values, spreads, paired = _judged(target)
     curve = None if values is None else pictures.curve_picture(axis, values, spreads, paired)
-    stops = _stops(target, models, axis, curve, paired is not None)
+    stops = _stops(target, alphas.tolist(), chosen, axis, curve, paired=paired is not None)
     by_kind = {stop["kind"]: stop for stop in stops}
-    which, distinct = _distinct(models.coefs[order])
+    which, distinct = _distinct(coefs[order])
     data = {
         "names": [names[j] for j in order],
         "styles": [picture["styles"].get(j, "other") for j in order],
@@ -67,7 +65,7 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
         rows.append({"name": name, "style": style, "coef": number(coef), **bar})
     return {
         "picture": picture,
-        "n_nonzero": models.n_nonzero,
+        "n_nonzero": n_nonzero,
         "curve": curve,
         "stops": stops,
         # The smallest error, to which the band of the paired choice reaches down.
@@ -82,42 +80,29 @@ def explorer_of(target: Target, names: Sequence[str], scale: Array, total: float
     }
 
 
-@dataclass(frozen=True)
-class _Models:
-    """A path with the chosen model on it."""
-
-    alphas: Array
-    coefs: Array
-    n_nonzero: NDArray[np.intp]
-    rss: Array
-    chosen: int
-    by_size: bool
-
-    @classmethod
-    def of(cls, target: Target, m: int, total: float) -> "_Models":
-        path, chosen = target.path, target.index
-        assert path is not None
-        alphas, rss = np.array(path.alphas), np.array(path.rss)
-        coefs = np.zeros((m, len(alphas)))
-        for i, (kept, values) in enumerate(zip(path.kept, path.coefs, strict=True)):
-            coefs[kept, i] = values
-        if chosen is None:
-            # An alpha that was given need not be one of the path's: it is put between them.
-            chosen = int(np.count_nonzero(alphas > target.alpha))
-            own = np.zeros(m)
-            own[target.kept] = target.coef
-            alphas = np.insert(alphas, chosen, target.alpha)
-            coefs = np.insert(coefs, chosen, own, axis=1)
-            rss = np.insert(rss, chosen, np.nan if target.r2 is None else (1 - target.r2) * total)
-        n_nonzero = np.count_nonzero(coefs, axis=0)
-        order = np.arange(len(alphas))
-        if path.by_size:
-            # Of each size one model, and of that of the chosen model this one.
-            other = (n_nonzero != n_nonzero[chosen]) | (order == chosen)
-            order = order[other][np.unique(n_nonzero[other], return_index=True)[1]]
-            chosen = int(np.flatnonzero(order == chosen)[0])
-        arrays = alphas[order], coefs[:, order], n_nonzero[order], rss[order]
-        return cls(*arrays, chosen, path.by_size)
+def _models(
+    target: Target, path: PathTable, m: int, total: float
+) -> tuple[Array, Array, Array, int]:
+    """Alphas, coefficients and residual sums of squares to show, and the place of the choice."""
+    alphas, rss, chosen = np.array(path.alphas), np.array(path.rss), target.index
+    coefs = np.zeros((m, len(alphas)))
+    for i, (kept, values) in enumerate(zip(path.kept, path.coefs, strict=True)):
+        coefs[kept, i] = values
+    if chosen is None:
+        # An alpha that was given need not be one of the path's: it is put between them.
+        chosen = int(np.count_nonzero(alphas > target.alpha))
+        own = np.zeros(m)
+        own[target.kept] = target.coef
+        alphas = np.insert(alphas, chosen, target.alpha)
+        coefs = np.insert(coefs, chosen, own, axis=1)
+        rss = np.insert(rss, chosen, np.nan if target.r2 is None else (1 - target.r2) * total)
+    if not path.by_size:
+        return alphas, coefs, rss, chosen
+    # Of each size one model; of the size of the chosen model, that one.
+    sizes, order = np.count_nonzero(coefs, axis=0), np.arange(len(alphas))
+    candidates = order[(sizes != sizes[chosen]) | (order == chosen)]
+    shown = candidates[np.unique(sizes[candidates], return_index=True)[1]]
+    return alphas[shown], coefs[:, shown], rss[shown], int(np.flatnonzero(shown == chosen)[0])
 
 
 def _rounded(values: Array) -> list[float | None]:
@@ -155,20 +140,25 @@ def _judged(target: Target) -> tuple[str, Array | None, Array | None, Array | No
         paired = None  # of a single split, and in old files
         if cv.paired_se is not None and None not in cv.paired_se:
             paired = PAIRED_SHARE * np.array(cv.paired_se, dtype=np.float64)
-        return _CV, np.array(cv.mean), np.array(cv.se, dtype=np.float64), paired
+        return "CV error", np.array(cv.mean), np.array(cv.se, dtype=np.float64), paired
     if target.criterion is not None:
         return target.criterion.name.upper(), np.array(target.criterion.values), None, None
     return "", None, None, None
 
 
 def _stops(
-    target: Target, models: _Models, axis: Axis, curve: Picture | None, paired: bool
+    target: Target,
+    alphas: list[float],
+    chosen: int,
+    axis: Axis,
+    curve: Picture | None,
+    *,
+    paired: bool,
 ) -> list[Picture]:
     """Alphas with a name, to which buttons lead: the chosen one, and those of the rules."""
     called = "chosen model" if target.inclusion is None else "model of most weight"
-    found = [("chosen", called, models.chosen)]
+    found = [("chosen", called, chosen)]
     if (cv := target.cv) is not None:
-        alphas = models.alphas.tolist()
         found.append(("min", "smallest error", alphas.index(cv.alpha_min)))
         if paired and cv.alpha_paired is not None:
             near = "sparsest near the smallest error"
@@ -183,7 +173,7 @@ def _stops(
             "index": index,
             # Of stops at the same alpha one button is enough.
             "button": i == indices.index(index),
-            "alpha": number(float(models.alphas[index])),
+            "alpha": number(alphas[index]),
             "place": axis.percent(index),
             "height": None if curve is None else curve["heights"][index],
         }
