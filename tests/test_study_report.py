@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 from html_page import Page
 from sparsestep.study import figures
 from sparsestep.study.methods import EXTRAS, METHODS, VARIANTS
-from sparsestep.study.report import STAGES, claims_in_short, markdown_of, ranks_in_short
+from sparsestep.study.report import (
+    STAGES,
+    claims_in_short,
+    markdown_of,
+    ranks_in_short,
+    run_stages,
+)
 from sparsestep.study.results import write_results, write_run
 from sparsestep.study.statistics import MEASURES, analyse
 from study_table import made_up
@@ -38,8 +44,8 @@ def folder(tmp_path_factory):
     results, run = made_up(2, extras=True)
     write_results(results, folder)
     write_run(run, folder)
-    for stage in STAGES.values():
-        assert stage(folder).exists()
+    for written in run_stages(STAGES, folder):
+        assert written.exists()
     return folder
 
 
@@ -80,11 +86,10 @@ def test_the_files_of_all_stages(folder, analysis):
 
 
 def test_stages_run_alone_and_repeat_byte_for_byte(folder, tmp_path):
-    STAGES["report"](with_results_of(folder, tmp_path))
+    list(run_stages(["report"], with_results_of(folder, tmp_path)))
     files = {file.name for file in tmp_path.iterdir()}
     assert files == {"report.html", "results.parquet", "run.json"}
-    STAGES["test"](tmp_path)
-    STAGES["rank"](tmp_path)
+    list(run_stages(["test", "rank"], tmp_path))
     for name in ("report.html", "summary.json", "summary.md", "ranks.parquet"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
@@ -173,7 +178,7 @@ def test_a_filled_point_is_separated_from_sparsestep(analysis):
 
 def test_winners_are_the_best_of_their_setting(analysis):
     ranking = analysis.rankings["hit_rate"]
-    winners = figures.winners_of(ranking, analysis.settings)
+    winners = figures.winners_of(ranking)
     assert len(winners) == 180
     columns = ["m", "sparsity", "snr", "correlation"]
     for setting, best in list(winners.items())[::20]:
@@ -246,7 +251,7 @@ def test_a_run_with_one_replicate_asks_no_more_than_it_can(tmp_path):
     results, run = made_up(scale="quick")
     write_results(results, tmp_path)
     write_run(run, tmp_path)
-    STAGES["report"](tmp_path)
+    list(run_stages(["report"], tmp_path))
     text = page_of(tmp_path)
     assert "one block per setting" not in text and "tested alone" not in text
     assert "in SparseStep's place" not in text
@@ -259,7 +264,7 @@ RUNS = sorted((ROOT / "docs" / "study").rglob("results.parquet"))
 
 @pytest.mark.parametrize("results", RUNS, ids=lambda file: file.parent.name)
 def test_a_committed_summary_is_that_of_its_results(results, tmp_path):
-    STAGES["test"](with_results_of(results.parent, tmp_path))
+    list(run_stages(["test"], with_results_of(results.parent, tmp_path)))
     for name in ("summary.json", "summary.md"):
         committed = (results.parent / name).read_text(encoding="utf-8")
         assert committed == (tmp_path / name).read_text(encoding="utf-8")

@@ -271,7 +271,7 @@ def answer_of(analysis: Analysis) -> dict[str, Any]:
         "by_setting": {
             title: describe(holm(r.blocks, r.control).loc[rivals])
             for title, r in rankings.items()
-            if r.blocks is not None
+            if analysis.replicates > 1
         },
         # Holm's strictest threshold, that of the smallest of k - 1 p-values.
         "visible": float(

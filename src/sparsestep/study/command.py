@@ -65,9 +65,9 @@ def study(
     if stage in ("all", "fit"):
         fit_study(plan, out, jobs=jobs, progress=not quiet)
         say(out / "results.parquet")
-    for name in ("rank", "test", "draw", "report"):
-        if stage in ("all", name):
-            say(report.STAGES[name](out))
+    if stage not in ("generate", "fit"):
+        for written in report.run_stages(report.STAGES if stage == "all" else [stage], out):
+            say(written)
     if stage == "all":
         summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
         say(f"\n{report.ranks_in_short(summary)}")

@@ -12,7 +12,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -234,18 +233,16 @@ def _line(ax: Axes, ranking: Ranking) -> None:
 _GAP = 0.03  # around a cell, as a part of it
 
 
-def winners_of(ranking: Ranking, settings: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
+def winners_of(ranking: Ranking) -> dict[tuple[Any, ...], list[str]]:
     """The methods with the best rank in each setting, over its replicates."""
-    keys = [settings.loc[ranking.ranks.index, name] for name in SETTING]
-    sums = ranking.ranks.groupby(keys).sum()
-    best = sums.eq(sums.min(axis=1), axis=0)
-    return {setting: [m for m in sums.columns if row[m]] for setting, row in best.iterrows()}
+    best = ranking.blocks.eq(ranking.blocks.min(axis=1), axis=0)
+    return {setting: [m for m in best.columns if row[m]] for setting, row in best.iterrows()}
 
 
 def winner_map(analysis: Analysis, ranking: Ranking) -> Figure:
     """The best methods of each setting: a cell in their colours, or "=" if all methods tie."""
     ms, sparsities, snrs, correlations = (analysis.levels_of(name) for name in SETTING)
-    winners = winners_of(ranking, analysis.settings)
+    winners = winners_of(ranking)
     looks = {name: (f"{name} ({m.letter})", m.colour, m.letter) for name, m in METHODS.items()}
     tie = ("all six tie", PALE, "=")
     size = 2.15 * len(snrs) + 0.8, (0.26 * len(ms) + 0.1) * len(correlations) + 0.95

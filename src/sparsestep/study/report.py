@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from sparsestep.study.figures import figures_of, inline_svg, png, rank_plot_name
 from sparsestep.study.results import parquet, read_results, read_run, write_file
 from sparsestep.study.statistics import Analysis, analyse, friedman, holm
 
-# -- the stages --------------------------------------------------------------------------------
+# -- the stages: each writes into the folder, and returns what it wrote -------------------------
 
 
-def _rank(analysis: Analysis, folder: Path) -> Path:
+def rank(analysis: Analysis, folder: Path) -> Path:
     """The ranks on every data set and measure."""
     settings = analysis.settings.reset_index()
     tables = [
@@ -33,7 +33,7 @@ def _rank(analysis: Analysis, folder: Path) -> Path:
     return folder / "ranks.parquet"
 
 
-def _test(analysis: Analysis, folder: Path) -> Path:
+def test(analysis: Analysis, folder: Path) -> Path:
     """Tests and verdicts."""
     summary = summary_of(analysis)
     write_file(folder / "summary.md", markdown_of(summary))
@@ -42,7 +42,7 @@ def _test(analysis: Analysis, folder: Path) -> Path:
     return folder / "summary.json"
 
 
-def _draw(analysis: Analysis, folder: Path) -> Path:
+def draw(analysis: Analysis, folder: Path) -> Path:
     """Every picture as SVG and PNG."""
     with style():
         for name, drawn in figures_of(analysis).items():
@@ -52,18 +52,20 @@ def _draw(analysis: Analysis, folder: Path) -> Path:
     return folder / "figures"
 
 
-def _report(analysis: Analysis, folder: Path) -> Path:
+def report(analysis: Analysis, folder: Path) -> Path:
     """The page."""
     write_file(folder / "report.html", render_study(analysis))
     return folder / "report.html"
 
 
-def _stage(work: Callable[[Analysis, Path], Path]) -> Callable[[Path], Path]:
-    """A stage reads the results in a folder, writes into the folder, and returns what it wrote."""
-    return lambda folder: work(analyse(read_results(folder), read_run(folder)), folder)
+STAGES = {"rank": rank, "test": test, "draw": draw, "report": report}
 
 
-STAGES = {work.__name__[1:]: _stage(work) for work in (_rank, _test, _draw, _report)}
+def run_stages(names: Iterable[str], folder: Path) -> Iterator[Path]:
+    """Run stages on the results in a folder; yield what each wrote."""
+    analysis = analyse(read_results(folder), read_run(folder))
+    for name in names:
+        yield STAGES[name](analysis, folder)
 
 
 # -- the summary -------------------------------------------------------------------------------
@@ -101,7 +103,7 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
         "all_tied": ranking.all_tied,
         **_tests(ranking.ranks, ranking.control),
     }
-    if ranking.blocks is not None:
+    if analysis.replicates > 1:
         numbers["by_setting"] = _tests(ranking.blocks, ranking.control)
         numbers["replicates_that_separate_alone"] = ranking.separated_singly
     if analysis.variants:

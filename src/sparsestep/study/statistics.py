@@ -88,17 +88,6 @@ def settings_of(results: pd.DataFrame) -> pd.DataFrame:
     return first[[*SETTING, "replicate"]]
 
 
-def ranks_within_settings(ranks: pd.DataFrame, settings: pd.DataFrame) -> pd.DataFrame:
-    """Ranks of the methods' mean ranks within each setting: one block per setting.
-
-    Replicates of a setting are alike, so a test that counts each of them as a block speaks of these
-    settings only. With one block per setting it speaks of settings like these.
-    """
-    keys = [settings.loc[ranks.index, name] for name in SETTING]
-    # Sums of multiples of 1/2 are exact, so methods that are equal stay equal.
-    return ranks.groupby(keys, observed=True).sum().rank(axis=1)
-
-
 # -- tests on ranks ----------------------------------------------------------------------------
 
 
@@ -135,8 +124,8 @@ def friedman(ranks: pd.DataFrame) -> pd.Series[float]:
     )
 
 
-def holm(ranks: pd.DataFrame, control: str, level: float = 0.05) -> pd.DataFrame:
-    """Compare every other method with the control, by Holm's step-down: a row for each.
+def holm(ranks: pd.DataFrame, control: str) -> pd.DataFrame:
+    """Compare every other method with the control, by Holm's step-down at 5 %: a row for each.
 
     ``z = (R_j - R_control) / sqrt(k (k + 1) / (6 N))`` is standard normal if the two are equal.
     The i-th smallest of the k - 1 two-sided p-values is multiplied by k - i, and never falls below
@@ -149,8 +138,6 @@ def holm(ranks: pd.DataFrame, control: str, level: float = 0.05) -> pd.DataFrame
     theirs    0.0016     better
     worst     0.0000     better
     """
-    if control not in ranks.columns:
-        raise ValueError(f"control must be one of {', '.join(ranks.columns)}; got {control!r}.")
     n, k = ranks.shape
     average = ranks.mean()
     difference = (average - average[control]).drop(control)
@@ -159,7 +146,7 @@ def holm(ranks: pd.DataFrame, control: str, level: float = 0.05) -> pd.DataFrame
     ordered = p.sort_values(kind="stable") * np.arange(k - 1, 0, -1)
     adjusted = ordered.cummax().clip(upper=1.0).reindex(difference.index)
     side = np.where(difference > 0, "better", "worse")
-    control_is = np.where(adjusted >= level, "not separated", side)
+    control_is = np.where(adjusted >= 0.05, "not separated", side)
     return pd.DataFrame(
         {"difference": difference, "p": p, "adjusted": adjusted, "control_is": control_is}
     )
@@ -188,10 +175,15 @@ class Ranking:
         return holm(self.ranks, self.control)
 
     @cached_property
-    def blocks(self) -> pd.DataFrame | None:
-        """Ranks with one block per setting; None without replicates."""
-        replicated = self.settings["replicate"].nunique() > 1
-        return ranks_within_settings(self.ranks, self.settings) if replicated else None
+    def blocks(self) -> pd.DataFrame:
+        """Ranks of the methods' mean ranks within each setting: one block per setting.
+
+        Replicates of a setting are alike, so a test that counts each of them as a block speaks of
+        these settings only. With one block per setting it speaks of settings like these.
+        """
+        keys = [self.settings.loc[self.ranks.index, name] for name in SETTING]
+        # Sums of multiples of 1/2 are exact, so methods that are equal stay equal.
+        return self.ranks.groupby(keys, observed=True).sum().rank(axis=1)
 
     @cached_property
     def separated_singly(self) -> pd.DataFrame:
