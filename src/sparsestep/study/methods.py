@@ -68,39 +68,30 @@ class Fit:
 # -- the paths of each penalty -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Path:
-    """Fits of one training set: a row of `coefs`, in the data's units, for each lambda."""
-
-    coefs: Array
-    violation: Callable[[], float]
-
-    def intercepts(self, train: Moments) -> Array:
-        """The intercept of each fit."""
-        return np.asarray(train.mean_y - self.coefs @ train.mean_x)
-
-
+# Fits of one training set: a row of coefficients, in the data's units, for each lambda; and how far
+# the worst of them is from optimal, to be computed when the time does not count.
+_Path = tuple[Array, Callable[[], float]]
 # From a training set, lambdas and values of a to paths: one for each a, or a single one without a.
 _PathsOf = Callable[[Moments, Array, Sequence[float]], list[_Path]]
 
 
 def _least_squares(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     """``S b = q``."""
-    return [_Path(cho_solve(cho_factor(train.xtx), train.xty)[None], lambda: np.nan)]
+    return [(cho_solve(cho_factor(train.xtx), train.xty)[None], lambda: np.nan)]
 
 
 def _ridge(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     """``(S + alpha I) b = q``, from one eigenvalue decomposition ``S = V W V'``."""
     values, vectors = eigh(train.xtx, driver="evd")
     coefs = (vectors.T @ train.xty / (values + alphas[:, None])) @ vectors.T
-    return [_Path(coefs, lambda: ridge_violation(train.xtx, train.xty, alphas, coefs))]
+    return [(coefs, lambda: ridge_violation(train.xtx, train.xty, alphas, coefs))]
 
 
 def _lasso(train: Moments, alphas: Array, _: Sequence[float]) -> list[_Path]:
     """Minimizes ``||y - Xb||^2 / 2n + lambda sum |b|``."""
     C, r = train.xtx / train.weight_sum, train.xty / train.weight_sum
     coefs = descend(C, r, alphas)
-    return [_Path(coefs, lambda: concave_violation(C, r, alphas, coefs))]
+    return [(coefs, lambda: concave_violation(C, r, alphas, coefs))]
 
 
 def _scad(
@@ -109,14 +100,14 @@ def _scad(
     """SCAD for variables of variance one."""
     C, r, scale = _standardized(train)
     B = descent(C, r, alphas, SCAD_A, scad=True)
-    return [_Path(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
+    return [(B / scale, lambda: concave_violation(C, r, alphas, B, SCAD_A, scad=True))]
 
 
 def _mc_plus(train: Moments, alphas: Array, values: Sequence[float]) -> list[_Path]:
     """MC+ for variables of variance one, of all a side by side."""
     C, r, scale = _standardized(train)
     return [
-        _Path(B / scale, partial(concave_violation, C, r, alphas, B, a))
+        (B / scale, partial(concave_violation, C, r, alphas, B, a))
         for B, a in zip(descend(C, r, alphas, values), values, strict=True)
     ]
 
@@ -128,11 +119,11 @@ def _sparsenet(
     C, r, scale = _standardized(train)
     # Of X'y / n if y is noise alone.
     spread = np.sqrt(train.yty) / train.weight_sum
-    paths = []
+    paths: list[_Path] = []
     for a in values:
         lambdas = calibrated(alphas, a, spread)
         B = descend_2015(C, r, lambdas, a, warm=warm)
-        paths.append(_Path(B / scale, partial(concave_violation, C, r, lambdas, B, a)))
+        paths.append((B / scale, partial(concave_violation, C, r, lambdas, B, a)))
     return paths
 
 
@@ -183,24 +174,25 @@ def _cross_validated(
     made: list[_Path] = []
     for train, fold in zip(split.train, split.test, strict=True):
         paths = paths_of(train, alphas, values)
-        for k, path in enumerate(paths):
-            rss = fold.rss(path.coefs.T, path.intercepts(train))
+        for k, (coefs, _) in enumerate(paths):
+            rss = fold.rss(coefs.T, train.mean_y - coefs @ train.mean_x)
             errors[:, k] += rss / fold.weight_sum / len(split.test)
         made += paths
     # Row by row, so that of equal errors that of the largest lambda comes first.
     place, chosen = divmod(_best(errors.ravel()), len(values))
-    (path,) = paths_of(split.whole, alphas, values[chosen : chosen + 1])
-    coef, intercept = path.coefs[place], float(path.intercepts(split.whole)[place])
+    made += paths_of(split.whole, alphas, values[chosen : chosen + 1])
+    coefs, _ = made[-1]
+    intercepts = split.whole.mean_y - coefs @ split.whole.mean_x
     seconds = process_time() - start
     return Fit(
-        coef=coef,
-        intercept=intercept,
+        coef=coefs[place],
+        intercept=float(intercepts[place]),
         alpha=float(alphas[place]),
         a=values[chosen],
         at_end=_end(place, len(alphas)),
-        n_fits=len(alphas) * (len(made) + 1),
+        n_fits=len(alphas) * len(made),
         seconds=seconds,
-        optimality=max(each.violation() for each in (*made, path)),
+        optimality=max(violation() for _, violation in made),
     )
 
 

@@ -221,15 +221,22 @@ def fit_study(
     jobs = _jobs(jobs)
     done = {s.dataset: _read_part(plan, out, s.dataset) for s in plan.settings}
     todo = [s for s in plan.settings if _lacking(plan, done[s.dataset])]
-    if todo or not _is_noted(plan, out):
-        with (
-            _clock(plan, out, jobs) as note,
-            fits_done(todo, len(done) - len(todo), show=progress) as tell,
-        ):
+    earlier = read_run(out) if (out / RUN).is_file() else {"wall_time": 0.0}
+    same_plan = (plan.key | {"replicates": plan.replicates}).items() <= earlier.items()
+    # The time and the date of a finished run stay.
+    if todo or not same_plan or earlier["finished"] is None:
+        start, facts = time.perf_counter(), _facts(plan, jobs)
+
+        def note(finished: str | None) -> None:
+            wall_time = round(earlier["wall_time"] + time.perf_counter() - start, 1)
+            write_run(facts | {"wall_time": wall_time, "finished": finished}, out)
+
+        with fits_done(todo, len(done) - len(todo), show=progress) as tell:
             for setting in _side_by_side(_fit_one, plan, todo, out, jobs):
                 done[setting.dataset] = _read_part(plan, out, setting.dataset)
                 tell(setting)
-                note()
+                note(finished=None)
+        note(finished=datetime.now(UTC).strftime("%Y-%m-%d"))
     table = as_table([row for rows in done.values() for row in rows])
     write_results(table, out)
     # Remove half-written files of processes that were killed.
@@ -306,32 +313,8 @@ def fits_done(
 # -- facts about a run -------------------------------------------------------------------------
 
 
-@contextmanager
-def _clock(plan: Plan, out: Path, jobs: int) -> Iterator[Callable[[], None]]:
-    """A function that writes ``run.json``, as does the end; the times of all runs are added."""
-    earlier = read_run(out)["wall_time"] if (out / RUN).is_file() else 0.0
-    start = time.perf_counter()
-
-    def note(finished: str | None = None) -> None:
-        wall_time = round(earlier + time.perf_counter() - start, 1)
-        facts = _facts(plan, jobs) | {"wall_time": wall_time, "finished": finished}
-        write_run(facts, out)
-
-    yield note
-    note(datetime.now(UTC).strftime("%Y-%m-%d"))
-
-
-def _is_noted(plan: Plan, out: Path) -> bool:
-    """Whether ``run.json`` is that of this plan, finished: then its time and date stay."""
-    if not (out / RUN).is_file():
-        return False
-    facts = read_run(out)
-    same = facts["replicates"] == plan.replicates and plan.key.items() <= facts.items()
-    return same and facts["finished"] is not None
-
-
 def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
-    """The contents of ``run.json``."""
+    """The contents of ``run.json`` but for the times."""
     libraries = ("sparsestep", "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow")
     return {
         **plan.key,
