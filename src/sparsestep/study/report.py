@@ -148,15 +148,6 @@ def _in_json(value: Any) -> Any:
     return int(number) if number.is_integer() and abs(number) < 1e15 else float(f"{number:.6g}")
 
 
-_MARK = {"reproduced": "✓", "partly reproduced": "partly", "not reproduced": "✗"}
-
-
-def claims_in_short(summary: dict[str, Any]) -> str:
-    """The claims and verdicts only, as a table in Markdown."""
-    rows = [f"| {claim['claim']} | {_MARK[claim['verdict']]} |" for claim in summary["claims"]]
-    return "\n".join(["| the paper's claim | here |", "| --- | --- |", *rows]) + "\n"
-
-
 def ranks_in_short(summary: dict[str, Any]) -> str:
     """The average ranks as a table for a terminal, and how many claims hold."""
     variants = summary["in_place_of_sparsestep"]
@@ -171,7 +162,8 @@ def ranks_in_short(summary: dict[str, Any]) -> str:
     if variants:
         lines.append(f"In SparseStep's place: {', '.join(variants)}.")
     verdicts = [claim["verdict"] for claim in summary["claims"]]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in _MARK)
+    known = ("reproduced", "partly reproduced", "not reproduced")
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in known)
     return "\n".join([*lines, f"Of the paper's {len(verdicts)} claims: {counts}."])
 
 

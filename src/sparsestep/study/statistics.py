@@ -82,12 +82,6 @@ def ranks_of(
     return pd.DataFrame(fractional_ranks(costs, tie), index=values.index, columns=list(methods))
 
 
-def settings_of(results: pd.DataFrame) -> pd.DataFrame:
-    """The setting and the replicate of each data set."""
-    first = results.drop_duplicates("dataset").set_index("dataset").sort_index()
-    return first[[*SETTING, "replicate"]]
-
-
 # -- tests on ranks ----------------------------------------------------------------------------
 
 
@@ -307,7 +301,8 @@ class Analysis:
 
 def analyse(results: pd.DataFrame, run: dict[str, Any]) -> Analysis:
     """Rank the methods, and each variant among the others in SparseStep's place."""
-    settings = settings_of(results)
+    of_dataset = results.drop_duplicates("dataset").set_index("dataset").sort_index()
+    settings = of_dataset[[*SETTING, "replicate"]]
 
     def ranking(measure: Measure, control: str) -> Ranking:
         methods = [control if method == CONTROL else method for method in METHODS]
