@@ -21,7 +21,7 @@ from sparsestep.study.statistics import MEASURES, TIE, Analysis, Ranking, friedm
 
 PENALIZED = ("Lasso", "SCAD", "MC+")
 PAPER_DATASETS = 180
-# "About" the cost of one least squares solution.
+# Up to so many least squares solutions are "about one".
 ABOUT = 2.0
 # How far from optimal a fit may be and still count as converged.
 CONVERGED = 1e-5

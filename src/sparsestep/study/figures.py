@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import product
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -58,21 +58,17 @@ def rank_plot_name(variant: str) -> str:
 # -- files that are the same on every run ------------------------------------------------------
 
 
-@contextmanager
-def style() -> Iterator[None]:
+def style() -> AbstractContextManager[None]:
     """The settings of matplotlib for drawing and saving, instead of the user's own."""
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     settings: dict[Any, Any] = dict.fromkeys(inked, INK)
     # Without a salt the names of the parts of an SVG differ from run to run.
     settings |= {"svg.hashsalt": "sparsestep", "font.size": 9.0, "text.parse_math": False}
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
-        yield
+    return matplotlib.style.context(settings, after_reset=True)
 
 
 def blank(width: float, height: float, *, constrained: bool = False) -> Figure:
-    """An empty figure of a size in inches, which pyplot does not know."""
+    """An empty figure of a size in inches, which pyplot does not keep."""
     figure = Figure((width, height), layout="constrained" if constrained else None)
     FigureCanvasAgg(figure)
     return figure
