@@ -86,13 +86,13 @@ cdef double OUT_RATIO = 0.4   # not selected: |b_j| < OUT_RATIO times the next g
 cdef double OUT_WEIGHT = 4.0
 cdef double AGREE = 0.1       # relative distance of b_j to least squares on the support
 cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that may turn a decision around
-cdef double LEAK = 0.05       # ... and its share that reaches other coefficients without a penalty
 # So many times as large as the coefficients, gamma penalizes them alike, more or less; so many
 # times as large as the penalties, eigenvalues leave least squares.
 cdef double ABOVE = 8.0
 cdef double REMEMBERED = 1e-3 # share of the tolerance that the loop may remember of a late start
 cdef double MARGIN = 4.0      # error of b over the correction that is left out
 cdef double DIGITS = 1e-9     # relative error of an answer
+cdef double LEAK = 0.05       # least share of an error that is thought to reach other coefficients
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
 cdef double EPS = 2.2e-16
 
@@ -102,6 +102,7 @@ cdef struct Gram:  # what the problems share
     double mu               # lower bound on the smallest eigenvalue of S
     double lowest           # and on the smallest that P inverts
     int n_null              # how many are zero
+    double leak             # share of an error that reaches others: the largest coefficient of one column on the rest
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     int n_rows              # rows of X, for direct solves that S alone has not the digits for; mostly none
     const double *X
@@ -544,7 +545,7 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.b[j] = b[j]
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
-    most = carry_error(m, k.alpha, G.gamma[k.g], k.excess * (MARGIN * k.neglected + k.drift), LEAK * k.carried, G.factor,
+    most = carry_error(m, k.alpha, G.gamma[k.g], k.excess * (MARGIN * k.neglected + k.drift), G.leak * k.carried, G.factor,
                        k.root, G.tau, b, k.b, k.err, &k.carried)
     if k.bounded and not most <= DOUBT:
         return DOUBTFUL
@@ -763,7 +764,7 @@ def solve(
     cdef const double[:, ::1] q = scaled.q, ols = scaled.ols, root = scaled.root
     cdef const double[::1] tau = scaled.tau, w_V = scaled.w, metric = scaled.metric, factor = scaled.factor
     cdef const double[::1] gammas = schedule.gammas()
-    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, n_next, which, state, steps = 0
+    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, j, s, n, n_next, which, state, steps = 0
     cdef Gram G
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
     G.S, G.P, G.tau, G.mu, G.lowest = &S[0, 0], &P[0, 0], &tau[0], scaled.mu, scaled.lowest
@@ -778,7 +779,7 @@ def solve(
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
-    G.mild, G.tolerance, G.n_attempts = mild, &tolerances[0], <int>tolerances.shape[0]
+    G.mild, G.leak, G.tolerance, G.n_attempts = mild, LEAK, &tolerances[0], <int>tolerances.shape[0]
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
     cdef size_t size = <size_t>R * m, square = <size_t>m * m
     cdef double[::1] memory = np.zeros(8 * size + 5 * m)
@@ -807,6 +808,10 @@ def solve(
     with nogil:
         for i in range(m):
             rest[3 * m + i], rest[4 * m + i] = 1.0, P[i, i]
+            # Regressions of column i on the others have the coefficients -P_ij / P_ii.
+            for j in range(m):
+                if j != i:
+                    G.leak = fmax(G.leak, fabs(P[i, j]) * tau[i])
         pack[double](S, &panels[0])
         pack[double](P, &panels[square])
         if mild:
