@@ -269,6 +269,33 @@ def test_near_copies_beside_columns_of_far_larger_penalties(noise, dear):
             assert_supports_of_the_loop(X, y, alphas, standardize=False)
 
 
+@pytest.mark.parametrize(
+    ("seed", "alpha"),
+    [
+        (312, 0.01942455721780385),
+        (947, 0.05043400542403496),
+        (1197, 0.003094547419040363),
+        (2169, 0.032941919193852275),
+        (2619, 0.2528883438420098),
+        (2828, 0.30438181554201543),
+    ],
+)
+def test_a_sum_of_many_columns_that_nearly_vanishes(seed, alpha):
+    """The error of one coefficient then moves all others; these alphas are close to a change."""
+    rng = np.random.default_rng(seed)
+    m, left = int(rng.integers(24, 80)), 10.0 ** rng.uniform(-3, -1.5)
+    signs = rng.choice([-1.0, 1.0], m)[:24]
+    S = np.eye(60)
+    S[:24, :24] -= (1 - left) * np.outer(signs, signs) / m
+    Z = rng.standard_normal((60, 240))
+    S += 1e-5 * Z @ Z.T / 240
+    length = np.sqrt(np.diag(S))
+    S = S / length / length[:, np.newaxis]
+    q = S[:, :24] @ rng.choice([-1.0, 1.0], 24)
+    noise = 10.0 ** rng.uniform(-4, -0.5) * rng.standard_normal(60) / 8
+    assert fragile_fits(S, q + np.linalg.cholesky(S) @ noise, np.array([alpha])) == 0
+
+
 def test_small_effects_that_explain_much_together():
     """Dropped all at once they would be drawn back."""
     S, q = np.full((200, 200), 500.0), np.linspace(900.0, 1000.0, 200)
