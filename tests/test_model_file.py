@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +54,7 @@ MODELS = {
     "one split": lambda: SparseStepCV(cv=ShuffleSplit(1, random_state=0)).fit(X, Y),
     "list of splits": lambda: SparseStepCV(5, cv=[*KFold(4).split(X)]).fit(X, Y),
     "given alphas": lambda: SparseStepCV(alphas=np.array([3e5, 1e5])).fit(X, Y),
+    "Arrow and bool": lambda: SparseStepCV(pa.array([3e5, 1e5]), verbose=True).fit(X, Y),
     "two targets": lambda: SparseStepCV(cv=3, alphas=20).fit(X, TWO),
     "bic": lambda: SparseStepIC().fit(X, Y, sample_weight=np.arange(len(Y)) % 3),
     "fewer rows than columns": lambda: SparseStepIC().fit(X[:9], Y[:9]),

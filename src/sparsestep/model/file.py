@@ -187,6 +187,8 @@ def fitted_document(
     # Of splits only their number can be written down.
     splits = {} if table is None else {"cv": table.mse.shape[1]}
     settings = {name: _plain(value) for name, value in {**parameters, **splits}.items()}
+    if "verbose" in settings:
+        settings["verbose"] = int(settings["verbose"])
     return sealed(
         {
             "format": FORMAT,
@@ -239,7 +241,7 @@ def _target_names(given: str | Sequence[str] | None, fitted: Fitted) -> list[str
 
 def _plain(value: Any) -> Any:
     """A value as JSON data: null for NaN, the text "inf" for infinity, null for a splitter."""
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):
         value = value.tolist()
     if value is None or isinstance(value, Integral | str | dict):
         return value
