@@ -102,7 +102,7 @@ cdef struct Gram:  # what the problems share
     double mu               # lower bound on the smallest eigenvalue of S
     double lowest           # and on the smallest that P inverts
     int n_null              # how many are zero
-    double leak             # share of an error that reaches others: the largest coefficient of one column on the rest
+    double leak             # share of the errors of all other coefficients that reaches one of them
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     int n_rows              # rows of X, for direct solves that S alone has not the digits for; mostly none
     const double *X
@@ -765,6 +765,7 @@ def solve(
     cdef const double[::1] tau = scaled.tau, w_V = scaled.w, metric = scaled.metric, factor = scaled.factor
     cdef const double[::1] gammas = schedule.gammas()
     cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, j, s, n, n_next, which, state, steps = 0
+    cdef double squares
     cdef Gram G
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
     G.S, G.P, G.tau, G.mu, G.lowest = &S[0, 0], &P[0, 0], &tau[0], scaled.mu, scaled.lowest
@@ -808,10 +809,12 @@ def solve(
     with nogil:
         for i in range(m):
             rest[3 * m + i], rest[4 * m + i] = 1.0, P[i, i]
-            # Regressions of column i on the others have the coefficients -P_ij / P_ii.
+            # In the regression of column j on the others, column i has the coefficient -P_ij / P_jj.
+            squares = 0.0
             for j in range(m):
                 if j != i:
-                    G.leak = fmax(G.leak, fabs(P[i, j]) * tau[i])
+                    squares += (P[i, j] * tau[j]) ** 2
+            G.leak = fmax(G.leak, sqrt(squares))
         pack[double](S, &panels[0])
         pack[double](P, &panels[square])
         if mild:
