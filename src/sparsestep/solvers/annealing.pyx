@@ -809,17 +809,18 @@ def solve(
     with nogil:
         for i in range(m):
             rest[3 * m + i], rest[4 * m + i] = 1.0, P[i, i]
-            # In the regression of column j on the others, column i has the coefficient -P_ij / P_jj.
-            squares = 0.0
-            for j in range(m):
-                if j != i:
-                    squares += (P[i, j] * tau[j]) ** 2
-            G.leak = fmax(G.leak, sqrt(squares))
         pack[double](S, &panels[0])
         pack[double](P, &panels[square])
         if mild:
             pack[float](S, S_s)
             pack[float](P, S_s + square)
+            # In the regression of column j on the others, column i has the coefficient -P_ij / P_jj.
+            for i in range(m):
+                squares = 0.0
+                for j in range(m):
+                    if j != i:
+                        squares += (P[i, j] * tau[j]) ** 2
+                G.leak = fmax(G.leak, sqrt(squares))
         else:
             pack[double](V, &panels[2 * square])
             pack[double](V_t, &panels[3 * square])
