@@ -90,7 +90,6 @@ cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that m
 # times as large as the penalties, eigenvalues leave least squares.
 cdef double ABOVE = 8.0
 cdef double REMEMBERED = 1e-3 # share of the tolerance that the loop may remember of a late start
-cdef double MARGIN = 4.0      # error of b over the correction that is left out
 cdef double DIGITS = 1e-9     # relative error of an answer
 cdef double LEAK = 0.05       # least share of an error that is thought to reach other coefficients
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
@@ -109,8 +108,7 @@ cdef struct Gram:  # what the problems share
     const double *S
     const double *P         # the inverse of S; if columns are dependent, the pseudo-inverse
     const double *null      # orthonormal rows that span the null space of S
-    const double *ones      # the diagonal of S ...
-    const double *diagonal  # ... and of P
+    const double *diagonal  # that of P
     const double *tau       # what the other columns leave of each: 1 / P_jj
     const double *V         # eigenvectors of S in the metric of the penalty, by rows and by columns; NULL if mild
     const double *V_t
@@ -150,8 +148,7 @@ cdef struct Problem:
     double rz               # r'z
     double weight           # of a correction of b; below 1 / weight it is small enough
     double neglected        # the largest correction of b that is left out
-    double drift            # bound on the error of r
-    double excess           # of the error of b over MARGIN times the correction
+    double drift            # bound on the error of b that the error of r makes
     double *x
     double *r
     double *p
@@ -309,7 +306,7 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
         k.b[j] = k.err[j] = 0.0
         if from_ols:
             k.b[j] = k.ols[j]
-            k.err[j] = MARGIN * fabs(k.b[j]) * penalty(G, k, j, k.b[j], G.gamma[k.g - 1] * k.root[j]) / G.tau[j]
+            k.err[j] = (1.0 + G.leak) * fabs(k.b[j]) * penalty(G, k, j, k.b[j], G.gamma[k.g - 1] * k.root[j]) / G.tau[j]
             k.carried = fmax(k.carried, k.err[j])
 
 
@@ -355,12 +352,8 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
             if k.exact or (d[j] < 1.0 if form == PRIMAL else d[j] > G.tau[j]):
                 k.hard[k.h] = j
                 k.h += 1
-    largest = new_system(m, form == DUAL, G.ones if form == PRIMAL else G.diagonal, k.x, d, k.e, k.r, k.inverse)
+    largest = new_system(m, form == DUAL, G.tau if form == PRIMAL else G.diagonal, k.x, d, k.e, k.r, k.inverse)
     k.iterations, k.rz = 0, 0.0
-    # In the primal the error (S + D)^-1 r may be 1 / mu times z, which is r over the diagonal; in the dual it is
-    # (I + P D)^-1 r, no larger than r.
-    k.excess = fmax(1.0, 1.0 / (MARGIN * G.mu)) if G.mild and form == PRIMAL else 1.0
-    k.weight *= k.excess
     if form == DUAL:
         # Where d_j falls by many powers of ten, the rounding of x_j / d_j is that of r.
         k.drift += EPS * largest
@@ -460,7 +453,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
             return DOUBTFUL
         rz = iterate(m, k.form == DUAL, k.rz / pAp, k.p, Ap, k.inverse, k.x, k.r, w.z, &k.neglected)
         if k.single and not k.ending:
-            k.drift += DRIFT * k.rz / sqrt(pAp * G.mu)
+            k.drift += DRIFT * k.rz / sqrt(pAp * G.mu) * (1.0 if k.form == DUAL else 1.0 / G.mu)
     elif asked == ROTATED:
         for j in range(m):
             k.inverse[j] = Ap[j] / (G.w[j] + k.level)
@@ -545,7 +538,8 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.b[j] = b[j]
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
-    most = carry_error(m, k.alpha, G.gamma[k.g], k.excess * (MARGIN * k.neglected + k.drift), G.leak * k.carried, G.factor,
+    # The correction that is left out, of r / (tau_j + d_j), reaches other coefficients as well.
+    most = carry_error(m, k.alpha, G.gamma[k.g], (1.0 + G.leak) * (k.neglected + k.drift), G.leak * k.carried, G.factor,
                        k.root, G.tau, b, k.b, k.err, &k.carried)
     if k.bounded and not most <= DOUBT:
         return DOUBTFUL
@@ -783,7 +777,7 @@ def solve(
     G.mild, G.leak, G.tolerance, G.n_attempts = mild, LEAK, &tolerances[0], <int>tolerances.shape[0]
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
     cdef size_t size = <size_t>R * m, square = <size_t>m * m
-    cdef double[::1] memory = np.zeros(8 * size + 5 * m)
+    cdef double[::1] memory = np.zeros(8 * size + 4 * m)
     cdef double[::1] panels = np.empty(square * (2 if mild else 4))
     cdef float[::1] singles = np.empty(2 * (square + size) if mild else 1, dtype=np.float32)
     cdef int[::1] indices = np.empty(size + R + m, dtype=np.int32)
@@ -804,11 +798,10 @@ def solve(
     packed[0], packed[1] = &panels[0], &panels[square]
     if not mild:
         packed[4], packed[5] = &panels[2 * square], &panels[3 * square]
-    w.support, w.z, w.force, w.tmp = active + R, rest, rest + m, rest + 2 * m
-    G.ones, G.diagonal = rest + 3 * m, rest + 4 * m
+    w.support, w.z, w.force, w.tmp, G.diagonal = active + R, rest, rest + m, rest + 2 * m, rest + 3 * m
     with nogil:
         for i in range(m):
-            rest[3 * m + i], rest[4 * m + i] = 1.0, P[i, i]
+            rest[3 * m + i] = P[i, i]
         pack[double](S, &panels[0])
         pack[double](P, &panels[square])
         if mild:

@@ -45,7 +45,7 @@ _MILD = 1e-3
 
 # The error, relative to |b_j| + gamma, that a solve may leave: at first, and where the error bound
 # does not vouch for the answer. 0 is the literal loop. Without a bound only the strict ones.
-_TOLERANCES = np.array([1e-5, 3e-7, 1e-10, 0.0])
+_TOLERANCES = np.array([2e-5, 3e-7, 1e-10, 0.0])
 _STRICT_TOLERANCES = _TOLERANCES[2:]
 
 

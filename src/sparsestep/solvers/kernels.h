@@ -91,7 +91,7 @@ KERNEL double penalties(int m, double alpha, double gamma, double tolerance, dou
 #pragma omp simd reduction(max : most) reduction(+ : primal, dual)
   for (int j = 0; j < m; j++) {
     double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
-    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = MIN(8.0 * dj / mu, 1.0);
+    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = MIN(8.0 * dj / tau[j], 1.0);
     double weight = (memory * memory * strict + loose) / (ABS(b[j]) + width);
     most = MAX(weight, most);
     primal += dj < 1.0 ? 1.0 : 0.0;
