@@ -6,9 +6,9 @@ one of two forms of the same system, with P = S^-1 and tau_j = 1 / P_jj:
 
     primal  (S + D) b = q                           dual  (P + D^-1) f = P q = b_ols,   b = D^-1 f
 
-by conjugate gradients in the textbook's letters (x, r, z, p, Ap), preconditioned by the diagonal or, where
-columns are strongly correlated, by an exact Cholesky factor of the *hard* columns (d_j < 1 in the primal,
-d_j > tau_j in the dual) and the diagonal elsewhere. The form with fewer hard columns is taken. With nearly
+by conjugate gradients in the textbook's letters (x, r, z, p, Ap), preconditioned by a diagonal, tau_j + d_j or
+1 / tau_j + 1 / d_j, or, where columns are strongly correlated, by an exact Cholesky factor of the *hard* columns
+(d_j < 1 in the primal, d_j > tau_j in the dual) and the diagonal elsewhere. The form with fewer hard columns is taken. With nearly
 all columns hard, the preconditioner is (S + level I)^-1 by eigenvectors if the penalties are nearly alike, as
 in a ridge regression; else the step is a direct solve. `e` is the diagonal added to the matrix: d, or 1 / d.
 
@@ -21,9 +21,11 @@ Differences from the textbook:
   by itself: to its next iteration, step or gamma, or to its end.
 - A step starts from the last x and its known residual, r + (e_old - e) x, which needs no product; in the other
   form, from zero.
+- In the primal tau_j takes the place of the diagonal of S, which is 1: what column j adds to the others. Columns with
+  a component in common need fewer iterations, and z is as large as the error of b.
 - Iterations stop once what is left to correct in b, z in the primal and r in the dual, is small enough for
   what the loop still remembers of it.
-- Where that allows, products are in single precision. `drift` bounds the error they leave in r; when it
+- Where that allows, products are in single precision. `drift` bounds the error of b that they leave; when it
   counts, r is computed anew in double precision.
 
 `err` bounds the error that each coefficient carries from step to step. A problem whose bound grows beyond
@@ -47,8 +49,8 @@ cdef extern from "kernels.h" nogil:
     double dot(int, const double *, const double *)
     void add(int, double, const double *, double *)
     void subtract(int, double, const double *, double *)
-    double penalties(int, double, double, double, double, const double *, const double *, const double *,
-                     const double *, double *, double *)
+    double penalties(int, double, double, double, const double *, const double *, const double *, const double *,
+                     double *, double *)
     double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
     void dual_coefficients(int, const double *, const double *, const double *, const double *, double *)
     double carry_error(int, double, double, double, double, const double *, const double *, const double *,
@@ -91,7 +93,6 @@ cdef double DOUBT = 0.05      # error carried, relative to |b_j| + gamma, that m
 cdef double ABOVE = 8.0
 cdef double REMEMBERED = 1e-3 # share of the tolerance that the loop may remember of a late start
 cdef double DIGITS = 1e-9     # relative error of an answer
-cdef double LEAK = 0.05       # least share of an error that is thought to reach other coefficients
 cdef double DRIFT = 2e-8      # rounding of a product in single precision
 cdef double EPS = 2.2e-16
 
@@ -324,7 +325,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     cdef double *d = k.p
     cdef bint nearly_all
     # 1) The penalties, and how small a correction has to be before it is left out.
-    k.weight = penalties(m, k.alpha, G.gamma[k.g], k.tolerance, G.mu, G.factor, k.root, G.tau, k.b, d, n_hard)
+    k.weight = penalties(m, k.alpha, G.gamma[k.g], k.tolerance, G.factor, k.root, G.tau, k.b, d, n_hard)
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
@@ -774,7 +775,7 @@ def solve(
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
-    G.mild, G.leak, G.tolerance, G.n_attempts = mild, LEAK, &tolerances[0], <int>tolerances.shape[0]
+    G.mild, G.leak, G.tolerance, G.n_attempts = mild, 0.0, &tolerances[0], <int>tolerances.shape[0]
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
     cdef size_t size = <size_t>R * m, square = <size_t>m * m
     cdef double[::1] memory = np.zeros(8 * size + 4 * m)

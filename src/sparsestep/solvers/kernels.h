@@ -81,7 +81,7 @@ KERNEL void subtract(int m, double a, const double *restrict x, double *restrict
 
 /* The penalties d_j = alpha_j gamma_j^2 / (b_j^2 + gamma_j^2)^2, never quite zero. Returns the
    largest weight of an error of b_j; counts the columns that are hard in each form. */
-KERNEL double penalties(int m, double alpha, double gamma, double tolerance, double mu,
+KERNEL double penalties(int m, double alpha, double gamma, double tolerance,
                         const double *restrict factor, const double *restrict root,
                         const double *restrict tau, const double *restrict b, double *restrict d,
                         double *n_hard) {
