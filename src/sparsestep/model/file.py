@@ -436,7 +436,7 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
         path = _record(
             Path,
             target.path,
-            coefs=np.array([_spread(kept, coefs, m) for kept, coefs in models]).T,
+            coefs=np.array([dense(kept, coefs, m) for kept, coefs in models]).T,
             n_nonzero=np.array(target.path.n_nonzero, dtype=np.intp),
             n_samples=model.data.weight_sum,
             feature_names=tuple(question.features) if question.named else None,
@@ -452,8 +452,8 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
     return _record(
         TargetModel,
         target,
-        coef=_spread(target.kept, target.coef, m),
-        standard_error=_spread(target.kept, target.standard_error, m, fill=np.nan),
+        coef=dense(target.kept, target.coef, m),
+        standard_error=dense(target.kept, target.standard_error, m, fill=np.nan),
         path=path,
         cv=cv,
         criterion=None if target.criterion is None else target.criterion.values,
@@ -473,7 +473,7 @@ def _record(kind: type[Record], part: Struct, **other: Any) -> Record:
     return kind(**values)
 
 
-def _spread(index: list[int], values: Sequence[Any], m: int, fill: float = 0.0) -> Array:
+def dense(index: list[int], values: Sequence[Any], m: int, fill: float = 0.0) -> Array:
     """An array of m numbers: the values at the indices, `fill` elsewhere, NaN for null."""
     spread = np.full(m, fill)
     spread[index] = np.array(values, dtype=np.float64)

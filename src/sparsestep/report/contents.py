@@ -8,6 +8,7 @@ import numpy as np
 from sparsestep.display.axes import Array
 from sparsestep.inference.notes import FewRows
 from sparsestep.model.document import Model, PathTable, Target
+from sparsestep.model.file import dense
 from sparsestep.report import pictures
 from sparsestep.report.numbers import decimals, fixed, number, sized_by
 from sparsestep.selection.cross_validation import PAIRED_SHARE
@@ -278,16 +279,13 @@ def _models(
 ) -> tuple[Array, Array, Array, int]:
     """Alphas, coefficients and residual sums of squares to show, and the place of the choice."""
     alphas, rss, chosen = np.array(path.alphas), np.array(path.rss), target.index
-    coefs = np.zeros((m, len(alphas)))
-    for i, (kept, values) in enumerate(zip(path.kept, path.coefs, strict=True)):
-        coefs[kept, i] = values
+    models = zip(path.kept, path.coefs, strict=True)
+    coefs = np.column_stack([dense(kept, values, m) for kept, values in models])
     if chosen is None:
         # An alpha that was given need not be one of the path's: it is put between them.
         chosen = int(np.count_nonzero(alphas > target.alpha))
-        own = np.zeros(m)
-        own[target.kept] = target.coef
         alphas = np.insert(alphas, chosen, target.alpha)
-        coefs = np.insert(coefs, chosen, own, axis=1)
+        coefs = np.insert(coefs, chosen, dense(target.kept, target.coef, m), axis=1)
         rss = np.insert(rss, chosen, np.nan if target.r2 is None else (1 - target.r2) * total)
     if not path.by_size:
         return alphas, coefs, rss, chosen
