@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 # More lines of dropped variables would hide each other.
 MOST_DROPPED = 200
-_SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")
-_SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
 
 
 @documented
@@ -130,6 +128,7 @@ class AnnealingDisplay(base.Display):
         >>> [label.get_text() for label in display.labels_]
         ['bmi', 's5', 'bp', '7 dropped']
         """
+        names = ("fit_intercept", "standardize", *Schedule.__dataclass_fields__)
         # Of a y that was a single column it is an array of one number.
         alpha = np.squeeze(base.fitted(estimator, "alpha_", "fit the estimator"))[()]
         return cls.from_data(
@@ -140,7 +139,7 @@ class AnnealingDisplay(base.Display):
             ax=ax,
             max_labels=max_labels,
             penalty_factor=estimator._factors(),
-            **{name: getattr(estimator, name) for name in _SETTINGS},
+            **{name: getattr(estimator, name) for name in names},
         )
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:
