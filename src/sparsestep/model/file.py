@@ -136,8 +136,8 @@ def write_document(document: Document, path: str | os.PathLike[str]) -> None:
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), allow_nan=False)}"
         for key, value in document.items()
     )
-    with whole_file(path, "model") as temporary, open(temporary, "w", encoding="ascii") as file:
-        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+    with whole_file(path, "model") as temporary:
+        temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="ascii")
 
 
 def document_of(estimator: Any, **about: Any) -> Document:
@@ -347,7 +347,8 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise ModelFileError(f"{name} is cut short or damaged: {reason}.") from error
-    return check(value, name)
+    check(value, name)
+    return cast(Document, value)
 
 
 def _no_constant(text: str) -> Any:
