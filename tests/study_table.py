@@ -1,37 +1,32 @@
 """Made-up results of the study, as like real ones as the tests need them."""
 
-import itertools
+from dataclasses import asdict
 
 import numpy as np
 
+from sparsestep.study.datasets import SCALES, settings_of
 from sparsestep.study.methods import ALL_METHODS, METHODS
 from sparsestep.study.results import as_table
 
-MS, SPARSITIES, SNRS = (10, 50, 100, 500), (0, 25, 50, 75, 95), (0.1, 1.0, 10.0)
-CORRELATIONS = ("uncorrelated", "constant", "noise")
 # Error of b over that of least squares without sparsity, and how much sparsity helps.
 ERROR = {"OLS": 1.0, "Ridge": 0.93, "Lasso": 0.95, "SCAD": 0.97, "MC+": 0.97, "SparseStep": 0.96}
 HELPS = {"OLS": 0.0, "Ridge": 0.1, "Lasso": 0.6, "SCAD": 0.8, "MC+": 0.8, "SparseStep": 0.85}
 SECONDS = {"OLS": 3, "Ridge": 3.3, "Lasso": 20, "SCAD": 30, "MC+": 60, "SparseStep": 4}
 
 
-def made_up(replicates=1, *, extras=False, scale="paper", seed=0):
+def made_up(replicates=1, *, extras=False, scale="paper"):
     """A table of results with the settings of a scale, and a run to go with it."""
-    ms = MS if scale == "paper" else MS[:3]
-    n_train = 20000 if scale == "paper" else 2000
-    rng = np.random.default_rng(seed)
+    settings = settings_of(SCALES[scale], replicates)
+    size = {"n_train": SCALES[scale].n_train, "n_test": SCALES[scale].n_test}
+    rng = np.random.default_rng(0)
     rows = []
-    for replicate in range(replicates):
-        settings = itertools.product(ms, SPARSITIES, SNRS, CORRELATIONS)
-        for number, (m, sparsity, snr, correlation) in enumerate(settings):
-            about = {"dataset": 180 * replicate + number, "replicate": replicate}
-            about |= {"m": m, "sparsity": sparsity, "snr": snr, "correlation": correlation}
-            about |= {"n_train": n_train, "n_test": n_train // 2}
-            noise = m / 3 / snr * (2 if correlation == "constant" else 1)
-            for method in ALL_METHODS if extras else METHODS:
-                rows.append(about | one_result(rng, method, about, noise))
+    for setting in settings:
+        about = asdict(setting) | size
+        noise = setting.m / 3 / setting.snr * (2 if setting.correlation == "constant" else 1)
+        for method in ALL_METHODS if extras else METHODS:
+            rows.append(about | one_result(rng, method, about, noise))
     run = {"scale": scale, "grid": "paper", "replicates": replicates, "extras": extras}
-    run |= {"datasets": len(ms) * 45 * replicates, "n_train": n_train, "n_test": n_train // 2}
+    run |= {"datasets": len(settings), **size}
     run |= {"folds": 10, "seed": 0, "jobs": 2, "wall_time": 750.0, "finished": "2026-11-15"}
     run["versions"] = {"python": "3.11.2", "numpy": "2.4.0"}
     run["machine"] = {"cpu": "a <fast> one", "cores": 2, "memory_gb": 8, "system": "Linux"}

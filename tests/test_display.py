@@ -795,6 +795,8 @@ def test_annealing_of_nothing_kept_and_nothing_dropped(data):
     assert "thin: 4 more kept" in everything.plot(max_labels=2).ax_.get_xlabel()
     constant = drawn(AnnealingDisplay.from_data(np.ones((5, 1)), np.ones(5), alpha=1.0))
     assert constant.lines_ == {}
+    column = SparseStep(1e6).fit(data[0], data[1][:, None])
+    assert_array_equal(AnnealingDisplay.from_estimator(column, *data).coefs, nothing.coefs)
 
 
 # --- the penalty ----------------------------------------------------------------------------------
@@ -901,6 +903,12 @@ ALONE = {"estimator": SparseStep().fit(**ROWS)}
         (CVDisplay.from_estimator, UNFITTED, "SparseStepCV has no path_: fit"),
         (AnnealingDisplay.from_estimator, UNFITTED | ROWS, "has no alpha_: fit"),
         (AnnealingDisplay.from_data, ROWS | {"X": [[np.nan]] * 3, "alpha": 1.0}, "Column 0 .* nan"),
+        (AnnealingDisplay.from_data, ROWS | {"alpha": -1.0}, "alpha must be .* not negative"),
+        (
+            AnnealingDisplay.from_data,
+            ROWS | {"alpha": 1.0, "penalty_factor": [1.0, 2.0]},
+            "penalty_factor must have one number for each of the 1 columns",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, arguments, words):

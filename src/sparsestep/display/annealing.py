@@ -12,8 +12,9 @@ from sparsestep.display import base
 from sparsestep.display.parameters import documented
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import column_names
+from sparsestep.selection.grid import one_alpha
 from sparsestep.solvers.fitting import literal_steps
-from sparsestep.solvers.scaled_problem import Settings
+from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 # More lines of dropped variables would hide each other.
 MOST_DROPPED = 200
-_SCHEDULE = ("gamma_0", "gamma_stop", "gamma_step", "t_max", "epsilon")
-_SETTINGS = ("fit_intercept", "standardize", *_SCHEDULE)
 
 
 @documented
@@ -100,15 +99,15 @@ class AnnealingDisplay(base.Display):
             raise ValueError(
                 f"The picture has one target; y has {np.size(moments.mean_y)} columns: give one."
             )
+        names = column_names(X) if feature_names is None else feature_names
         factor = settings.pop("penalty_factor", None)
         how = Settings(
             schedule=Schedule(**settings),
             fit_intercept=fit_intercept,
             standardize=standardize,
-            penalty_factor=None if factor is None else np.asarray(factor, dtype=np.float64),
+            penalty_factor=penalty_factors(factor, moments.n_features, names),
         )
-        gammas, coefs = literal_steps(moments.target(0), alpha, how)
-        names = column_names(X) if feature_names is None else feature_names
+        gammas, coefs = literal_steps(moments.target(0), float(one_alpha(alpha)[0]), how)
         display = cls(gammas=gammas, coefs=coefs, feature_names=names, standardized=standardize)
         return display.plot(ax=ax, max_labels=max_labels)
 
@@ -129,15 +128,18 @@ class AnnealingDisplay(base.Display):
         >>> [label.get_text() for label in display.labels_]
         ['bmi', 's5', 'bp', '7 dropped']
         """
+        names = ("fit_intercept", "standardize", *Schedule.__dataclass_fields__)
+        # Of a y that was a single column it is an array of one number.
+        alpha = np.squeeze(base.fitted(estimator, "alpha_", "fit the estimator"))[()]
         return cls.from_data(
             X,
             y,
-            base.fitted(estimator, "alpha_", "fit the estimator"),
+            alpha,
             feature_names=getattr(estimator, "feature_names_in_", None),
             ax=ax,
             max_labels=max_labels,
             penalty_factor=estimator._factors(),
-            **{name: getattr(estimator, name) for name in _SETTINGS},
+            **{name: getattr(estimator, name) for name in names},
         )
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 12) -> Self:

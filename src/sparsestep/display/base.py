@@ -85,18 +85,17 @@ def fitted(estimator: Any, attribute: str, advice: str) -> Any:
     return getattr(estimator, attribute)
 
 
-def one_target(estimator: Any, target: int | str | None) -> tuple[Any, int, str | None]:
-    """The path of one target, the number of the target, and its name if there are several."""
-    paths = fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
-    paths = paths if isinstance(paths, list) else [paths]
-    models = estimator._fitted
-    if target is None and len(paths) > 1:
-        name = models.target_names[0]
+def one_target(estimator: Any, target: int | str | None) -> tuple[Any, str | None]:
+    """The model of one target, and the name of the target if there are several."""
+    fitted(estimator, "path_", "fit a SparseStepCV or SparseStepIC")
+    models, names = estimator._fitted, estimator._fitted.target_names
+    if target is None and len(names) > 1:
         raise ValueError(
-            f"The estimator has {len(paths)} targets: say which by target=0, or target={name!r}."
+            f"The estimator has {len(names)} targets: say which by target=0, or "
+            f"target={names[0]!r}."
         )
     which = models.target_index(0 if target is None else target)
-    return paths[which], which, models.target_names[which] if len(paths) > 1 else None
+    return models.targets[which], names[which] if len(names) > 1 else None
 
 
 def finite(parameter: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

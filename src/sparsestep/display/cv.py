@@ -113,28 +113,26 @@ class CVDisplay(base.Display):
         'one SE (chosen): alpha = 7.23e+04, 3 kept'
         """
         base.require_matplotlib(f"{cls.__name__}.from_estimator")
-        path, t, title = base.one_target(estimator, target)
-        alphas: dict[str, Any] = {"alpha": estimator.alpha_}
-        curves: dict[str, Any] = {}
-        if hasattr(estimator, "cv_mean_"):
-            curves["error"], name = estimator.cv_mean_, "cross-validation error (MSE)"
-            alphas["alpha_min"] = estimator.alpha_min_
-            for band, choice in (("se", "alpha_1se"), ("paired_se", "alpha_paired")):
-                # A single split has neither; models of old files have no paired one.
-                if np.isfinite(getattr(estimator, f"cv_{band}_")).all():
-                    curves[band] = getattr(estimator, f"cv_{band}_")
-                    alphas[choice] = getattr(estimator, f"{choice}_")
-            if "se" not in curves:
-                name = "error on the hold-out split (MSE)"
+        model, title = base.one_target(estimator, target)
+        shown: dict[str, Any] = {"error": model.criterion}
+        if (cv := model.cv) is None:
+            name = estimator.criterion.upper()
         else:
-            curves["error"], name = estimator.criterion_path_, estimator.criterion.upper()
+            shown = {"error": cv.mean, "alpha_min": cv.alpha_min}
+            name = "error on the hold-out split (MSE)"
+            # A single split has no standard errors; models of old files have no paired ones.
+            if np.isfinite(cv.se).all():
+                shown |= {"se": cv.se, "alpha_1se": cv.alpha_1se}
+                name = "cross-validation error (MSE)"
+            if np.isfinite(cv.paired_se).all():
+                shown |= {"paired_se": cv.paired_se, "alpha_paired": cv.alpha_paired}
         display = cls(
-            alphas=path.alphas,
-            n_nonzero=path.n_nonzero,
-            chosen="most weight" if hasattr(estimator, "inclusion_") else "chosen",
+            alphas=model.path.alphas,
+            n_nonzero=model.path.n_nonzero,
+            alpha=model.alpha,
+            chosen="chosen" if model.inclusion is None else "most weight",
             name=name,
-            **{key: np.atleast_2d(curve)[t] for key, curve in curves.items()},
-            **{key: float(np.ravel(alpha)[t]) for key, alpha in alphas.items()},
+            **shown,
         )
         return display.plot(ax=ax)._titled(title)
 

@@ -74,9 +74,9 @@ class InclusionDisplay(base.Display):
         True
         """
         base.require_matplotlib(f"{cls.__name__}.from_estimator")
-        inclusion = base.fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
-        path, t, title = base.one_target(estimator, target)
-        display = cls(np.atleast_2d(inclusion)[t], feature_names=path.feature_names)
+        base.fitted(estimator, "inclusion_", 'fit a SparseStepCV(rule="average")')
+        model, title = base.one_target(estimator, target)
+        display = cls(model.inclusion, feature_names=model.path.feature_names)
         return display.plot(ax=ax, most=most)._titled(title)
 
     def plot(self, ax: Axes | None = None, *, most: int = 30) -> Self:

@@ -162,11 +162,11 @@ class PathDisplay(base.Display):
         {'s5': 35.7, 'bmi': 24.7, 'bp': 15.4}
         """
         base.require_matplotlib(f"{cls.__name__}.from_estimator")
-        path, t, title = base.one_target(estimator, target)
+        model, title = base.one_target(estimator, target)
         return cls.from_path(
-            path,
-            alpha=float(np.ravel(estimator.alpha_)[t]),
-            chosen="alpha of most weight" if hasattr(estimator, "inclusion_") else "chosen alpha",
+            model.path,
+            alpha=model.alpha,
+            chosen="chosen alpha" if model.inclusion is None else "alpha of most weight",
             truth=truth,
             scale=estimator._fitted.fingerprint.deviation if standardized else None,
             ax=ax,

@@ -2,8 +2,9 @@
 
 A document is plain JSON data: dictionaries, lists, texts, numbers, true, false and null. `parsed`
 gives it as structs, after msgspec has checked the type of every field, and the structs that lists
-which belong together have the same length and that indices exist. `check` also holds that a
-checksum over all of it is right. Nothing here needs scikit-learn, so reading a model costs little.
+which belong together have the same length and that indices exist. So does `check`, which also holds
+that a checksum over all of it is right. Nothing here needs scikit-learn, so reading a model costs
+little.
 
 Throughout, m is the number of columns of X, and a column is named by its index among them, from 0.
 Coefficients are stored for the variables kept only: all others are zero.
@@ -366,8 +367,8 @@ def checksum(document: Document) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check(value: Any, name: str) -> Document:
-    """The value, if it is a document of this schema; `name` is its file's, for the messages."""
+def check(value: Any, name: str) -> Model[Any]:
+    """A document of this schema as structs; `name` is its file's, for the messages."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a model file of sparsestep.")
     schema = value.get("schema")
@@ -377,11 +378,12 @@ def check(value: Any, name: str) -> Document:
             "reads; update sparsestep."
         )
     try:
-        if parsed(value).checksum != checksum(value):
+        model = parsed(value)
+        if model.checksum != checksum(value):
             raise ValueError("its checksum does not fit its content")
     except ValueError as error:
         raise ModelFileError(f"{name} is damaged: {error}.") from None
-    return value
+    return model
 
 
 def sealed(document: Document) -> Document:

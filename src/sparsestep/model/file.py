@@ -136,8 +136,8 @@ def write_document(document: Document, path: str | os.PathLike[str]) -> None:
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'), allow_nan=False)}"
         for key, value in document.items()
     )
-    with whole_file(path, "model") as temporary, open(temporary, "w", encoding="ascii") as file:
-        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+    with whole_file(path, "model") as temporary:
+        temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="ascii")
 
 
 def document_of(estimator: Any, **about: Any) -> Document:
@@ -347,7 +347,8 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise ModelFileError(f"{name} is cut short or damaged: {reason}.") from error
-    return check(value, name)
+    check(value, name)
+    return cast(Document, value)
 
 
 def _no_constant(text: str) -> Any:
@@ -436,7 +437,7 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
         path = _record(
             Path,
             target.path,
-            coefs=np.array([_spread(kept, coefs, m) for kept, coefs in models]).T,
+            coefs=np.array([dense(kept, coefs, m) for kept, coefs in models]).T,
             n_nonzero=np.array(target.path.n_nonzero, dtype=np.intp),
             n_samples=model.data.weight_sum,
             feature_names=tuple(question.features) if question.named else None,
@@ -452,8 +453,8 @@ def _target_model(model: Model[Any], target: Target) -> TargetModel:
     return _record(
         TargetModel,
         target,
-        coef=_spread(target.kept, target.coef, m),
-        standard_error=_spread(target.kept, target.standard_error, m, fill=np.nan),
+        coef=dense(target.kept, target.coef, m),
+        standard_error=dense(target.kept, target.standard_error, m, fill=np.nan),
         path=path,
         cv=cv,
         criterion=None if target.criterion is None else target.criterion.values,
@@ -473,7 +474,7 @@ def _record(kind: type[Record], part: Struct, **other: Any) -> Record:
     return kind(**values)
 
 
-def _spread(index: list[int], values: Sequence[Any], m: int, fill: float = 0.0) -> Array:
+def dense(index: list[int], values: Sequence[Any], m: int, fill: float = 0.0) -> Array:
     """An array of m numbers: the values at the indices, `fill` elsewhere, NaN for null."""
     spread = np.full(m, fill)
     spread[index] = np.array(values, dtype=np.float64)

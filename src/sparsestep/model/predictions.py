@@ -94,26 +94,25 @@ class Predictions:
         X = np.empty((place.rows, len(self._features)), order="F")
         for j, feature in enumerate(self._features):
             X[:, j] = numbers(values[feature])
-        good = np.isfinite(X)
-        if not good.all() and not self._missing_as_null:
-            raise self._explained(X, good, place)
-        if np.isinf(X).any():
-            raise self._explained(X, ~np.isinf(X), place)
-        self.missing += int(np.count_nonzero(~good.all(axis=1)))
+        bad = np.isinf(X) if self._missing_as_null else ~np.isfinite(X)
+        if bad.any():
+            raise self._explained(X, bad, place)
+        missing = np.isnan(X).any(axis=1)
+        self.missing += int(np.count_nonzero(missing))
         self.far.add(X)
         with np.errstate(over="ignore", invalid="ignore"):
             predicted = X @ self._coef + self._intercept
-        too_large = good.all(axis=1) & ~np.isfinite(predicted).all(axis=1)
+        too_large = ~missing & ~np.isfinite(predicted).all(axis=1)
         if too_large.any():
             where = place.row(int(too_large.argmax()))
             raise InputError("The prediction is too large for a double", where, "rescale the row")
         return [pa.array(column, from_pandas=True) for column in predicted.T]
 
     def _explained(
-        self, X: NDArray[np.float64], good: NDArray[np.bool_], place: Place
+        self, X: NDArray[np.float64], bad: NDArray[np.bool_], place: Place
     ) -> InputError:
         """The error for the first bad value, with its row."""
-        row, j = (int(index) for index in np.argwhere(~good)[0])
+        row, j = (int(index) for index in np.argwhere(bad)[0])
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"
         column = self._column_of.get(self._features[j], self._features[j])

@@ -13,10 +13,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from sparsestep.model.document import Document, check, parsed
+from sparsestep.model.document import check
 from sparsestep.model.file import document_of
 from sparsestep.report.contents import page_of
-from sparsestep.report.numbers import count, number, percent
+from sparsestep.report.numbers import number
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
@@ -53,10 +53,14 @@ def render_report(
     >>> "1 of 3 candidate variables" in render_report(model, target="income")
     True
     """
-    document = _document(model, target, source)
+    if not isinstance(model, dict):
+        model = document_of(model, target=target, source=source)
+    elif target is not None or source is not None:
+        raise ValueError("A document has its own target and source; give them to an estimator only")
+    contents = _readable(check(model, "The document"))
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            page = page_of(_readable(parsed(document)), document["settings"])
+            page = page_of(contents, model["settings"])
     except ArithmeticError as error:
         raise ValueError(
             "There is no report on this model, because its numbers are beyond the range in which "
@@ -115,20 +119,8 @@ def write_report(
     ['report.html']
     """
     text = render_report(model, target=target, source=source)
-    with (
-        whole_file(path, "report") as temporary,
-        open(temporary, "w", encoding="utf-8", newline="\n") as file,
-    ):
-        file.write(text)
-
-
-def _document(model: Any, target: str | Sequence[str] | None, source: str | None) -> Document:
-    """The document of a fitted estimator, or the given document, checked."""
-    if not isinstance(model, dict):
-        return document_of(model, target=target, source=source)
-    if target is not None or source is not None:
-        raise ValueError("A document has its own target and source; give them to an estimator only")
-    return check(model, "The document")
+    with whole_file(path, "report") as temporary:
+        temporary.write_bytes(text.encode())
 
 
 def _readable(value: Any) -> Any:
@@ -157,12 +149,7 @@ def environment(*folders: FilePath) -> Environment:
     )
     made.globals["colours"] = COLOURS
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.filters |= {
-        "number": number,
-        "percent": percent,
-        "count": count,
-        "thousands": "{:,}".format,
-    }
+    made.filters |= {"number": number, "thousands": "{:,}".format}
     return made
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from sparsestep.display.axes import Array
 from sparsestep.inference.notes import FewRows
-from sparsestep.model.document import Model, Target
-from sparsestep.report.explorer import explorer_of
+from sparsestep.model.document import Model, PathTable, Target
+from sparsestep.model.file import dense
+from sparsestep.report import pictures
 from sparsestep.report.numbers import decimals, fixed, number, sized_by
-from sparsestep.report.pictures import forest_picture
+from sparsestep.selection.cross_validation import PAIRED_SHARE
 from sparsestep.words import few_of
 
 Part = dict[str, Any]
@@ -19,6 +20,8 @@ LONGEST_IN_A_SENTENCE = 32
 MOST_CATEGORIES = 4
 # A smaller weight of the models with a variable is not shown.
 LEAST_WEIGHT = 0.005
+# An R^2 nearer to 0 than this is 0.
+_ROUNDING = 1e-12
 
 
 def page_of(model: Model[Any], settings: dict[str, Any]) -> Part:
@@ -62,7 +65,7 @@ def _answer(model: Model[Any], t: int) -> Part:
         ends = [(f"{100 * end:g}\N{NO-BREAK SPACE}%", "") for end in (tail, 1 - tail)]
         columns += [("std. error", " error"), *ends]
     columns.append((f"effect of {_unit(model)}", " effect"))
-    forest = forest_picture(coef * per, low * per, high * per)
+    forest = pictures.forest_picture(coef * per, low * per, high * per)
     rows = []
     for i, j in enumerate(kept.tolist()):
         texts = sized_by(float(error[i]), coef[i], error[i], low[i], high[i])
@@ -93,7 +96,7 @@ def _answer(model: Model[Any], t: int) -> Part:
         "forest": forest,
         "not_kept": {kind: rows for kind, rows in _not_kept(target, names).items() if rows},
         "n_not_kept": len(names) - len(kept),
-        "explorer": None if target.path is None else explorer_of(target, names, scale, total),
+        "explorer": None if target.path is None else _explorer(target, names, scale, total),
     }
 
 
@@ -185,3 +188,161 @@ def _not_kept(target: Target, names: Sequence[str]) -> dict[str, list[tuple[str,
         "left": [(names[j], number(above[j]), "") for j in left],
         "never": [(names[j], "", "") for j in rest if j not in below and j not in above],
     }
+
+
+# -- the part that moves: the path, the curve of the choice, and the slider's data ---------------
+
+
+def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) -> Part:
+    """The pictures of a target that has a path, the table at the chosen alpha, the script's data.
+
+    `scale` makes coefficients comparable, `total` is the target's sum of squares.
+    """
+    assert target.path is not None
+    alphas, coefs, rss, chosen = _models(target, target.path, len(names), total)
+    n_nonzero = np.count_nonzero(coefs, axis=0)
+    effects = coefs * scale[:, np.newaxis]
+    order = _order(effects, chosen)
+    by_size = target.path.by_size
+    axis = pictures.size_axis(n_nonzero) if by_size else pictures.alpha_axis(alphas)
+    picture = pictures.path_picture(axis, effects, n_nonzero, names, order, chosen)
+    values_axis = picture["scale"]
+    r2 = 1.0 - rss / total if total > 0 else np.full(len(alphas), np.nan)
+    r2[np.abs(r2) < _ROUNDING] = 0.0
+    judge, values, spreads, paired, rules = _judged(target)
+    curve = None if values is None else pictures.curve_picture(axis, values, spreads, paired)
+    called = "chosen model" if target.inclusion is None else "model of most weight"
+    # Alphas with a name, to which buttons lead.
+    named = [("chosen", called, chosen)]
+    named += [(kind, label, alphas.tolist().index(alpha)) for kind, label, alpha in rules]
+    indices = [index for _, _, index in named]
+    stops = [
+        {
+            "kind": kind,
+            "label": label,
+            "index": index,
+            # Of stops at the same alpha one button is enough.
+            "button": i == indices.index(index),
+            "alpha": number(alphas[index]),
+            "place": axis.percent(index),
+            "height": None if curve is None else curve["heights"][index],
+        }
+        for i, (kind, label, index) in enumerate(named)
+    ]
+    by_kind = {stop["kind"]: stop for stop in stops}
+    which, distinct = _distinct(coefs[order])
+    data = {
+        "names": [names[j] for j in order],
+        "styles": [picture["styles"].get(j, "other") for j in order],
+        "scale": _rounded(scale[order]),
+        "alphas": alphas.tolist(),
+        "x": [round(100 * float(share), 3) for share in axis.fractions],
+        "models": distinct,
+        "which": which,
+        "r2": _rounded(r2),
+        "judge": judge,
+        "values": None if values is None else _rounded(values),
+        "spreads": None if spreads is None else _rounded(spreads),
+        "heights": None if curve is None else curve["heights"],
+        "chosen": chosen,
+        "called": called,
+        "low": values_axis.low,
+        "high": values_axis.high,
+        "height": picture["height"],
+    }
+    rows = []
+    for rank, coef in zip(*distinct[which[chosen]], strict=True):
+        effect = np.clip(coef * scale[order[rank]], values_axis.low, values_axis.high)
+        low, high = sorted((0.0, float(effect)))
+        bar = {"start": values_axis.share(low), "length": values_axis.width(high - low)}
+        name, style = data["names"][rank], data["styles"][rank]
+        rows.append({"name": name, "style": style, "coef": number(coef), **bar})
+    return {
+        "picture": picture,
+        "n_nonzero": n_nonzero,
+        "curve": curve,
+        "stops": stops,
+        # The smallest error, to which the band of the paired choice reaches down.
+        "least": (by_kind["paired"], by_kind["min"]) if "paired" in by_kind else None,
+        # Evenly spaced alphas let the slider stand above their axis.
+        "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
+        "rows": rows,
+        "decimals": max((decimals(row["coef"]) for row in rows), default=0),
+        "zero": values_axis.share(0.0),
+        "n_ever": len(order),
+        "data": data,
+    }
+
+
+def _models(
+    target: Target, path: PathTable, m: int, total: float
+) -> tuple[Array, Array, Array, int]:
+    """Alphas, coefficients and residual sums of squares to show, and the place of the choice."""
+    alphas, rss, chosen = np.array(path.alphas), np.array(path.rss), target.index
+    models = zip(path.kept, path.coefs, strict=True)
+    coefs = np.column_stack([dense(kept, values, m) for kept, values in models])
+    if chosen is None:
+        # An alpha that was given need not be one of the path's: it is put between them.
+        chosen = int(np.count_nonzero(alphas > target.alpha))
+        alphas = np.insert(alphas, chosen, target.alpha)
+        coefs = np.insert(coefs, chosen, dense(target.kept, target.coef, m), axis=1)
+        rss = np.insert(rss, chosen, np.nan if target.r2 is None else (1 - target.r2) * total)
+    if not path.by_size:
+        return alphas, coefs, rss, chosen
+    # Of each size one model; of the size of the chosen model, that one.
+    sizes, order = np.count_nonzero(coefs, axis=0), np.arange(len(alphas))
+    candidates = order[(sizes != sizes[chosen]) | (order == chosen)]
+    shown = candidates[np.unique(sizes[candidates], return_index=True)[1]]
+    return alphas[shown], coefs[:, shown], rss[shown], int(np.flatnonzero(shown == chosen)[0])
+
+
+def _rounded(values: Array) -> list[float | None]:
+    """Numbers for the script and the page: six digits, more than both show; null is JSON's NaN."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+
+
+def _order(effects: Array, chosen: int) -> list[int]:
+    """The variables of the path: those of the chosen model by effect, then as they enter."""
+    ever = np.flatnonzero(effects.any(axis=1))
+    size = np.abs(effects[ever, chosen])
+    enters = (effects[ever] != 0).argmax(axis=1)
+    return [int(j) for j in ever[np.lexsort([enters, -size, size == 0])]]
+
+
+def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
+    """The index of the model of each alpha, and the models, which neighbours often share.
+
+    A model is the ranks of its variables and their coefficients.
+    """
+    which: list[int] = []
+    found: list[list[Any]] = []
+    for column in coefs.T:
+        kept = np.flatnonzero(column)
+        model = [kept.tolist(), _rounded(column[kept])]
+        if not found or found[-1] != model:
+            found.append(model)
+        which.append(len(found) - 1)
+    return which, found
+
+
+def _judged(
+    target: Target,
+) -> tuple[str, Array | None, Array | None, Array | None, list[tuple[str, str, float]]]:
+    """The measure of the models, and the choices that rules make by it.
+
+    Its name, values, standard errors and half-widths of the paired band; the kind, the name and the
+    alpha of each choice.
+    """
+    if target.criterion is not None:
+        return target.criterion.name.upper(), np.array(target.criterion.values), None, None, []
+    if (cv := target.cv) is None:
+        return "", None, None, None, []
+    paired, rules = None, [("min", "smallest error", cv.alpha_min)]
+    # Of a single split, and in old files, there is none.
+    if cv.paired_se is not None and None not in cv.paired_se:
+        paired = PAIRED_SHARE * np.array(cv.paired_se, dtype=np.float64)
+        if cv.alpha_paired is not None:
+            rules.append(("paired", "sparsest near the smallest error", cv.alpha_paired))
+    if None not in cv.se:
+        rules.append(("1se", "one standard error", cv.alpha_1se))
+    return "CV error", np.array(cv.mean), np.array(cv.se, dtype=np.float64), paired, rules

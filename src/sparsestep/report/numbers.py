@@ -51,19 +51,9 @@ def sized_by(error: float, *values: float) -> list[str]:
     return [fixed(value, max(decimals, 0)) for value in values]
 
 
-def count(value: float) -> str:
-    """A number of rows; weighted ones need not be whole."""
-    return f"{value:,.0f}" if value == round(value) else number(value, 6)
-
-
 def decimals(text: str) -> int:
     """Digits after the point of a number's text."""
     return 0 if TIMES in text else len(text.partition(".")[2])
-
-
-def percent(share: float) -> str:
-    """A share as a percentage."""
-    return f"{number(100 * share, 3)}\N{NO-BREAK SPACE}%"
 
 
 def short(value: float) -> str:

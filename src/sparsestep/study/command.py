@@ -52,7 +52,6 @@ def study(
     from sparsestep.sources.request import load
 
     load("pandas", "study")
-    load("numba", "study")
     from sparsestep.study import report
     from sparsestep.study.datasets import SCALES
     from sparsestep.study.run import Plan, fit_study, generate_study

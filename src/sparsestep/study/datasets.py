@@ -44,11 +44,6 @@ class Setting:
     snr: float
     correlation: str
 
-    @property
-    def n_zero(self) -> int:
-        """Number of coefficients that are zero."""
-        return self.m * self.sparsity // 100
-
 
 @dataclass(frozen=True)
 class Scale:
@@ -90,25 +85,21 @@ def paper_grid() -> Array:
     return np.asarray(2.0 ** np.linspace(15, -15, N_ALPHAS))
 
 
-def noise_directions(m: int, rng: np.random.Generator) -> Array:
-    """Unit vectors u_i of the noise: v_i uniform on [-1, 1]^M, divided by its length."""
-    v = rng.uniform(-1.0, 1.0, (m, DIMENSION))
-    return np.asarray(v / np.linalg.norm(v, axis=1, keepdims=True))
-
-
 def factors(kind: str, m: int, rng: np.random.Generator) -> tuple[float, Array]:
     """A correlation matrix as ``d I + F F'``: d and F, from which rows are drawn.
 
     Constant correlation c is ``(1 - c) I + c 1 1'``. Noise adds ``epsilon u_i'u_j`` to the identity
-    off its diagonal, which is ``(1 - epsilon) I + epsilon U U'``, as the u_i have length one; it is
-    positive definite because epsilon is below the smallest eigenvalue of the identity.
+    off its diagonal, where u_i is a vector uniform on [-1, 1]^M divided by its length: this is
+    ``(1 - epsilon) I + epsilon U U'``, positive definite because epsilon is below the smallest
+    eigenvalue of the identity.
     """
     if kind == "uncorrelated":
         return 1.0, np.zeros((m, 0))
     if kind == "constant":
         return 1.0 - CONSTANT, np.full((m, 1), np.sqrt(CONSTANT))
     if kind == "noise":
-        return 1.0 - NOISE, np.sqrt(NOISE) * noise_directions(m, rng)
+        u = rng.uniform(-1.0, 1.0, (m, DIMENSION))
+        return 1.0 - NOISE, np.sqrt(NOISE) * (u / np.linalg.norm(u, axis=1, keepdims=True))
     raise ValueError(f"correlation must be 'uncorrelated', 'constant' or 'noise'; got {kind!r}.")
 
 
@@ -119,7 +110,7 @@ def draw(setting: Setting, scale: Scale) -> tuple[Array, Array, Array]:
     mu = rng.uniform(0.0, 1.0, m)
     d, F = factors(setting.correlation, m, rng)
     b = rng.uniform(-1.0, 1.0, m)
-    b[m - setting.n_zero :] = 0.0
+    b[m - m * setting.sparsity // 100 :] = 0.0
     X = rng.standard_normal((n, m))
     X *= np.sqrt(d)
     if F.shape[1]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC
-from sparsestep.selection.cross_validation import TrainAndTest
+from sparsestep.selection.cross_validation import CVErrors, TrainAndTest
 from sparsestep.study.datasets import N_ALPHAS, paper_grid
 from sparsestep.study.descent import (
     calibrated,
@@ -170,16 +170,17 @@ def _cross_validated(
     """The fit whose lambda, and whose a of several, have the best mean error on the folds."""
     alphas = paper_grid() if grid == "paper" else own_lambdas(split.whole)
     start = process_time()
-    errors = np.zeros((len(alphas), len(values)))
+    errors: list[Array] = []
     made: list[_Path] = []
     for train, fold in zip(split.train, split.test, strict=True):
         paths = paths_of(train, alphas, values)
-        for k, (coefs, _) in enumerate(paths):
-            rss = fold.rss(coefs.T, train.mean_y - coefs @ train.mean_x)
-            errors[:, k] += rss / fold.weight_sum / len(split.test)
+        rss = [fold.rss(coefs.T, train.mean_y - coefs @ train.mean_x) for coefs, _ in paths]
+        # Lambda by lambda, so that of equal errors that of the largest lambda comes first.
+        errors.append(np.column_stack(rss).ravel() / fold.weight_sum)
         made += paths
-    # Row by row, so that of equal errors that of the largest lambda comes first.
-    place, chosen = divmod(_best(errors.ravel()), len(values))
+    weights = np.array([fold.weight_sum for fold in split.test])
+    of_folds = CVErrors(np.column_stack(errors), weights, split.whole.weight_sum)
+    place, chosen = divmod(of_folds.best(), len(values))
     made += paths_of(split.whole, alphas, values[chosen : chosen + 1])
     coefs, _ = made[-1]
     intercepts = split.whole.mean_y - coefs @ split.whole.mean_x
@@ -194,11 +195,6 @@ def _cross_validated(
         seconds=seconds,
         optimality=max(violation() for _, violation in made),
     )
-
-
-def _best(errors: Array) -> int:
-    """The first error that equals the smallest up to rounding, as SparseStepCV chooses."""
-    return int(np.argmax(errors <= (1 + 1e-10) * errors.min() + 1e-14 * errors.max()))
 
 
 def _end(place: int, count: int) -> str:
