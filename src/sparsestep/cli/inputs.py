@@ -19,8 +19,7 @@ from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
 from sparsestep.sources.files import matching, require_distinct
-from sparsestep.sources.one_hot import indicators
-from sparsestep.sources.request import choose, require_columns
+from sparsestep.sources.request import choose, indicators, require_columns
 from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.words import made_up_names, rows_left_out
 

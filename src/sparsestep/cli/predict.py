@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import split_names, tell_decimal_comma
 from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output, Talk
-from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_batches
+from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_tables
 from sparsestep.model.file import read_document
 from sparsestep.model.predictions import Predictions
 from sparsestep.sources.request import CsvFormat
@@ -46,10 +46,10 @@ def predict(
     carried = split_names(keep or [], rows.names)
     show = PATIENCE if screen.shows_progress else False
     with said_by_options():
-        batches = Predictions(rows, document, carried, missing_as_null)
+        predictions = Predictions(rows, document, carried, missing_as_null)
         with rows_read(show, rows.count) as advance:
-            count = write_batches(output, _counted(batches, advance))
-    far, missing = batches.far, batches.missing
+            count = write_tables(output, _counted(predictions, advance))
+    far, missing = predictions.far, predictions.missing
     if far.rows:
         screen.warn(far.text())
     of_them = f", {missing} of them missing" if missing else ""
@@ -64,8 +64,8 @@ def predict(
     )
 
 
-def _counted(batches: Predictions, advance: Any) -> Iterator[Any]:
-    """The batches, their rows counted when they are done with."""
-    for batch in batches:
-        yield batch
-        advance(batch.num_rows)
+def _counted(predictions: Predictions, advance: Any) -> Iterator[Any]:
+    """The predictions, their rows counted when they are done with."""
+    for table in predictions:
+        yield table
+        advance(table.num_rows)

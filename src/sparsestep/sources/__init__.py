@@ -1,7 +1,7 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark.
 
 In: a source and the names of columns. Out: `Moments`, one for each fold. `request` checks the
-parameters; `files` finds files; `rows` reads batches of rows, by `file_rows` and `csv_rows` those
+parameters; `files` finds files; `rows` reads blocks of rows, by `file_rows` and `csv_rows` those
 of files; `one_hot` turns texts into zeros and ones; `summing` is the pass over all rows; `folds`
 gives each row its fold and adds up the sums of each. `dask` and `spark` sum partitions where they
 are.

@@ -8,7 +8,7 @@ numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 import codecs
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from io import StringIO
@@ -23,7 +23,7 @@ from sparsestep.errors import NotNumbersError
 from sparsestep.sources.file_rows import Files, read_headers
 from sparsestep.sources.files import Found, first_line, unreadable
 from sparsestep.sources.request import CsvFormat
-from sparsestep.sources.rows import Batches, Place, in_row, is_text, read_type
+from sparsestep.sources.rows import Where, in_row, is_text, read_type
 
 # Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
 # bytes for the types of the columns.
@@ -85,21 +85,21 @@ class CsvFiles(Files):
         if is_text(field.type):
             # pyarrow takes the types of the first batch, so a value that is no number is in it.
             texts = _first_texts(self._form, where, self._system, field.name)
-            first = first_other(texts, Place(where, 0, len(texts)), self.csv)
+            first = first_other(texts, lambda row: (row, where), self.csv)
             check_almost_numbers(field.name, where, text_counts(texts), first, self.csv)
         # Fractions may follow where the first rows have integers.
         kind = read_type(field, where)
         return kind if kind == pa.bool_() else pa.float64()
 
-    def _batches(self, size: int) -> Batches:
+    def batches(self, size: int) -> Iterator[Any]:
         """All rows in order, with null for the texts that mean a missing value."""
-        for batch, place in super()._batches(size):
+        for batch in super().batches(size):
             for name, texts in self._null_texts.items():
                 j = batch.schema.get_field_index(name)
                 missing = pc.is_in(batch.column(j), texts)
                 column = pc.if_else(missing, pa.scalar(None, pa.string()), batch.column(j))
                 batch = batch.set_column(j, name, column)
-            yield batch, place
+            yield batch
 
     def _error_in(self, path: str, error: Exception) -> ValueError:
         """The error of a file by column and line, for which pyarrow has no fields."""
@@ -248,10 +248,10 @@ def _show_decimal_commas(texts: Any) -> bool:
     return bool(pc.any(pc.and_not(comma, pc.match_substring_regex(texts, _THOUSANDS))).as_py())
 
 
-def first_other(texts: Any, place: Place, csv: CsvFormat | None) -> tuple[str, int, str] | None:
+def first_other(texts: Any, where: Where, csv: CsvFormat | None) -> tuple[str, int, str] | None:
     """The first text that is no number, its row and its file."""
     row = pc.index(pc.match_substring_regex(texts, _number(csv)), False).as_py()
-    return None if row < 0 else (texts[row].as_py(), place.first + row, place.name)
+    return None if row < 0 else (texts[row].as_py(), *where(row))
 
 
 def _number(csv: CsvFormat | None) -> str:

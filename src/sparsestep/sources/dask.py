@@ -78,8 +78,8 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
 
     where = "the Dask frame"
     request = request.choosing(list(source.columns), where)
-    frame = source[request.names]
-    for name in request.names:
+    frame = source[request.columns]
+    for name in request.columns:
         read_type(pandas_field(frame._meta, name))
     part = delayed(_frame_part)
     leaves = [part(number, request, piece) for number, piece in enumerate(frame.to_delayed())]
@@ -107,7 +107,7 @@ def _frame_part(part: int, request: Request, frame: Any) -> tuple[Parts, RowCoun
     from sparsestep.sources.rows import block_rows, pandas_batches, pandas_field, read_type
     from sparsestep.sources.summing import partition_sums
 
-    fields = [pandas_field(frame, name) for name in request.names]
+    fields = [pandas_field(frame, name) for name in request.columns]
     for field in fields:
         read_type(field)
     return partition_sums(pandas_batches(frame, fields, block_rows(len(fields))), part, request)

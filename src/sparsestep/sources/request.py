@@ -6,8 +6,9 @@ Nothing here needs pyarrow, so that importing the package costs little.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -68,7 +69,7 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class Request:
-    """The parameters of `read_moments`; after `choosing`, `features` are those to read."""
+    """The parameters of `read_moments`; after `choosing`, `features` are the columns to read."""
 
     target: str
     features: Sequence[str] | None
@@ -79,25 +80,65 @@ class Request:
     drop_missing: bool
     categories: Mapping[str, Sequence[str]]
     csv: CsvFormat | None
-    # The column of the source behind each feature, where its name is another.
-    behind: Mapping[str, str] = field(default_factory=dict)
 
     def choosing(self, names: Sequence[Any], where: str, index: Collection[str] = ()) -> "Request":
         """The same with the features to read, checked; see `choose`."""
         features = choose(names, self.target, self.features, self.weight, where, index)
-        return replace(self, features=features)
+        require_columns(self.categories, names, where)
+        for name, known in self.categories.items():
+            if name in (self.target, self.weight):
+                raise ValueError(f"Column {name!r} has categories, so it can only be a feature.")
+            if not known or len(set(known)) < len(known):
+                raise ValueError(f"The categories of {name!r} must be one or more different texts.")
+        chosen = replace(self, features=features)
+        encoded = [feature for feature, _ in chosen._encoded()]
+        if len(set(encoded)) < len(encoded):
+            raise ValueError(
+                f"Column {repeated(encoded)!r} of {where} has the name of a column that the "
+                "categories give; rename it."
+            )
+        return chosen
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the source: features, target and weight, in this order."""
+        return [*(self.features or ()), *self._roles]
 
     @property
     def names(self) -> list[str]:
-        """Features, target and weight, in this order."""
-        weight = [] if self.weight is None else [self.weight]
-        return [*(self.features or ()), self.target, *weight]
+        """The same with the columns of zeros and ones that the categories give."""
+        return [*self.column_of, *self._roles]
+
+    @cached_property
+    def column_of(self) -> dict[str, str]:
+        """The column of the source behind each feature."""
+        return dict(self._encoded())
 
     @property
     def no_rows(self) -> list[Sums]:
         """The sums of no rows, for each fold."""
-        features = tuple(self.features or ())
+        features = tuple(self.column_of)
         return [Sums.empty(len(features), 1, features, flat_y=True)] * (self.folds or 1)
+
+    @property
+    def _roles(self) -> list[str]:
+        """Target and weight."""
+        return [self.target, *([] if self.weight is None else [self.weight])]
+
+    def _encoded(self) -> list[tuple[str, str]]:
+        """Each feature with the column of the source behind it."""
+        return [
+            (feature, name)
+            for name in self.features or ()
+            for feature in (
+                indicators(name, self.categories[name]) if name in self.categories else [name]
+            )
+        ]
+
+
+def indicators(column: str, categories: Sequence[str]) -> list[str]:
+    """Names of the columns of zeros and ones, for all categories but the first of several."""
+    return [f"{column}={category}" for category in categories[1:] or categories]
 
 
 def choose(
