@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from sparsestep.sources import dask, read_moments
+from sparsestep.sources import dask
 from sparsestep.sources.request import load
 
 
@@ -16,6 +16,3 @@ def test_a_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql.functions", None)
     with pytest.raises(ImportError, match=r"needs pyspark, .* install 'sparsestep\[spark\]'$"):
         load("pyspark.sql.functions", "spark")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"needs pyarrow, .*: pip install pyarrow$"):
-        read_moments("a.csv", "y")

@@ -253,7 +253,7 @@ def _print(
             "shrinkage": None if cv is None else cv["shrinkage"],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
             "notes": notes,
-            "model": None if model is None else str(model),
-            "report": None if report is None else str(report),
+            "model": model,
+            "report": report,
         }
     )

@@ -138,8 +138,8 @@ def read(
         return _loaded(data, options)
     if options.target is None:
         raise InputError("Which column is to be explained? Name it with --target.")
-    source = data[0] if len(data) == 1 else list(data)
-    features = _features(source, options, screen)
+    rows = opened(data, options.csv, screen)
+    features = _features(rows, options, screen)
     codes = split_names(options.category or [], features)
     require_columns(codes, features, "the list of features")
     if options.missing_category and not (options.one_hot or codes):
@@ -149,16 +149,15 @@ def read(
         if options.one_hot or codes:
             with screen.waiting("Finding the categories"):
                 categories = read_categories(
-                    source,
+                    rows,
                     features if options.one_hot else codes,
                     codes=codes,
                     missing=options.missing_category,
-                    csv=options.csv,
                 )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DroppedRowsWarning)
             found = read_moments(
-                source,
+                rows,
                 options.target,
                 features=features,
                 weight=options.weight,
@@ -167,7 +166,6 @@ def read(
                 progress=PATIENCE if screen.shows_progress else False,
                 drop_missing=options.drop_missing,
                 categories=categories,
-                csv=options.csv,
             )
     told = (each.message for each in caught)
     dropped = next((each for each in told if isinstance(each, DroppedRowsWarning)), NONE_DROPPED)
@@ -227,10 +225,16 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
     return Reading(parts, target or "y", _named(data), None, categories)
 
 
-def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str]:
+def opened(data: Sequence[str], csv: CsvFormat, screen: Screen) -> Rows:
+    """A table, whose headers are read; says so if the comma was taken for the decimal mark."""
+    rows = open_rows(data[0] if len(data) == 1 else data, csv)
+    if csv.decimal is None and rows.csv is not None and rows.csv.decimal == ",":
+        screen.warn("The comma is read as the decimal mark; --decimal . says otherwise.")
+    return rows
+
+
+def _features(rows: Rows, options: TableOptions, screen: Screen) -> list[str]:
     """The columns to explain the target with."""
-    rows = open_rows(source, options.csv)
-    tell_decimal_comma(rows, options.csv, screen)
     roles = [name for name in (options.target, options.weight) if name is not None]
     require_columns(roles, rows.names, rows.where)
     drop = dict.fromkeys(split_names(options.drop or [], rows.names))
@@ -251,12 +255,6 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
             if isinstance(told, RowNamesWarning):
                 screen.warn(f"{told.what}.")
     return [name for name in chosen if name not in drop]
-
-
-def tell_decimal_comma(rows: Rows, given: CsvFormat, screen: Screen) -> None:
-    """Say so if the comma was taken for the decimal mark without being told."""
-    if given.decimal is None and rows.csv is not None and rows.csv.decimal == ",":
-        screen.warn("The comma is read as the decimal mark; --decimal . says otherwise.")
 
 
 def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:

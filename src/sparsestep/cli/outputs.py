@@ -54,9 +54,11 @@ class Screen:
         return not self._silent and sys.stderr.isatty()
 
     def json(self, value: dict[str, Any]) -> None:
-        """Print a value, if JSON was asked for."""
+        """Print a value, paths as texts, if JSON was asked for."""
         if self._json:
-            print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+            print(
+                json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=os.fspath)
+            )
 
     def say(self, text: str = "", style: str = "") -> None:
         """Print a line."""

@@ -97,8 +97,8 @@ def path(
                 for point, explained in zip(found[:], r2, strict=True)
             ],
             "missing_sizes": list(found.missing_sizes),
-            "plot": None if plot is None else str(plot),
-            "output": None if output is None else str(output),
+            "plot": plot,
+            "output": output,
         }
     )
 

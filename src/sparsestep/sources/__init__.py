@@ -14,7 +14,7 @@ from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import comes_from
 from sparsestep.sources.folds import finish
-from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, load, require_columns
+from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, require_columns
 
 __all__ = ["CsvFormat", "read_categories", "read_moments"]
 
@@ -138,7 +138,6 @@ def read_moments(
     ('size', 'old')
     """
     folds, seed = folds_and_seed(folds, seed)
-    load("pyarrow")
     request = Request(
         target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
     )
@@ -219,7 +218,6 @@ def read_categories(
     >>> read_categories(flats, ["zone"], codes=["zone"])
     {'zone': ['1', '2']}
     """
-    load("pyarrow")
     from sparsestep.sources.one_hot import categories_of
     from sparsestep.sources.rows import open_rows
 

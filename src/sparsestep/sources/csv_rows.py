@@ -8,7 +8,8 @@ numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 import codecs
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from io import StringIO
@@ -85,8 +86,9 @@ class CsvFiles(Files):
         if is_text(field.type):
             # pyarrow takes the types of the first batch, so a value that is no number is in it.
             texts = _first_texts(self._form, where, self._system, field.name)
-            first = first_other(texts, lambda row: (row, where), self.csv)
-            check_almost_numbers(field.name, where, text_counts(texts), first, self.csv)
+            column = TextColumn(self.csv)
+            column.add(texts, lambda row: (row, where))
+            column.check_almost_numbers(field.name, where)
         # Fractions may follow where the first rows have integers.
         kind = read_type(field, where)
         return kind if kind == pa.bool_() else pa.float64()
@@ -248,54 +250,50 @@ def _show_decimal_commas(texts: Any) -> bool:
     return bool(pc.any(pc.and_not(comma, pc.match_substring_regex(texts, _THOUSANDS))).as_py())
 
 
-def first_other(texts: Any, where: Where, csv: CsvFormat | None) -> tuple[str, int, str] | None:
-    """The first text that is no number, its row and its file."""
-    row = pc.index(pc.match_substring_regex(texts, _number(csv)), False).as_py()
-    return None if row < 0 else (texts[row].as_py(), *where(row))
+class TextColumn:
+    """Texts of a column, counted; `csv` says how they were read, if they are of a CSV file."""
 
+    def __init__(self, csv: CsvFormat | None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.n_missing = 0
+        # The first text that is no number, its row and its file.
+        self._first: tuple[str, int, str] | None = None
+        self._csv = csv
+        self._number = _WITHOUT_POINT if csv is not None and csv.decimal == "," else _NUMBER
 
-def _number(csv: CsvFormat | None) -> str:
-    """The form of a number, as the texts were read."""
-    return _WITHOUT_POINT if csv is not None and csv.decimal == "," else _NUMBER
+    def add(self, texts: Any, where: Where) -> None:
+        """Count the texts of a block."""
+        self.n_missing += texts.null_count
+        counts = pc.value_counts(texts.drop_null()).to_pylist()
+        self.counts.update({each["values"]: each["counts"] for each in counts})
+        if self._first is None:
+            row = pc.index(pc.match_substring_regex(texts, self._number), False).as_py()
+            self._first = None if row < 0 else (texts[row].as_py(), *where(row))
 
-
-def text_counts(texts: Any) -> dict[str, int]:
-    """How often each of the different texts is there."""
-    counts = pc.value_counts(texts.drop_null()).to_pylist()
-    return {each["values"]: each["counts"] for each in counts}
-
-
-def check_almost_numbers(
-    column: str,
-    where: str,
-    counts: Mapping[str, int],
-    first: tuple[str, int, str] | None,
-    csv: CsvFormat | None,
-) -> None:
-    """Raise if most texts of a column are numbers, but not all.
-
-    `first` is the `first_other`; `csv` says how the texts were read, if they are of a CSV file.
-    """
-    values, times = pa.array(list(counts), pa.string()), pa.array(list(counts.values()), pa.int64())
-    forms = (_number(csv), _NUMBER, _WITH_COMMA, _THOUSANDS)
-    almost = reduce(pc.or_, (pc.match_substring_regex(values, form) for form in forms))
-    n_values, n_numbers = (pc.sum(t).as_py() or 0 for t in (times, times.filter(almost)))
-    if first is None or 2 * n_numbers <= n_values:
-        return
-    text, row, name = first
-    what, advice, decimal = f"{text!r} {in_row(row, '')}", "correct it", False
-    thousands = re.match(_THOUSANDS, text)
-    comma = re.match(_WITH_COMMA, text) and (_show_decimal_commas(values) or not thousands)
-    if comma or re.match(_NUMBER, text):
-        what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
-        if csv is not None:
-            advice, decimal = "", True
-    elif thousands:
-        what += ", which looks like a number with separators of thousands"
-        advice = "write such numbers without them"
-        if csv is not None and csv.decimal is None and csv.separator != ",":
-            what += ", or with a decimal comma"
-            advice, decimal = "write numbers without separators of thousands", True
-    else:
-        what += f", while {n_numbers} of the {n_values} values read are numbers"
-    raise NotNumbersError(column, name or where, what, advice, decimal)
+    def check_almost_numbers(self, column: str, where: str) -> None:
+        """Raise if most texts are numbers, but not all."""
+        if self._first is None:
+            return
+        values, times = (pa.array(list(t)) for t in (self.counts, self.counts.values()))
+        forms = (self._number, _NUMBER, _WITH_COMMA, _THOUSANDS)
+        almost = reduce(pc.or_, (pc.match_substring_regex(values, form) for form in forms))
+        n_values, n_numbers = self.counts.total(), pc.sum(times.filter(almost)).as_py() or 0
+        if 2 * n_numbers <= n_values:
+            return
+        (text, row, name), csv = self._first, self._csv
+        what, advice, decimal = f"{text!r} {in_row(row, '')}", "correct it", False
+        thousands = re.match(_THOUSANDS, text)
+        comma = re.match(_WITH_COMMA, text) and (_show_decimal_commas(values) or not thousands)
+        if comma or re.match(_NUMBER, text):
+            what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
+            if csv is not None:
+                advice, decimal = "", True
+        elif thousands:
+            what += ", which looks like a number with separators of thousands"
+            advice = "write such numbers without them"
+            if csv is not None and csv.decimal is None and csv.separator != ",":
+                what += ", or with a decimal comma"
+                advice, decimal = "write numbers without separators of thousands", True
+        else:
+            what += f", while {n_numbers} of the {n_values} values read are numbers"
+        raise NotNumbersError(column, name or where, what, advice, decimal)

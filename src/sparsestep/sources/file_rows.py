@@ -68,7 +68,7 @@ class Files(DatasetRows):
         self._dataset = self._make(form, schemas[0] if self._base is None else None)
         # Columns of the folders come last.
         there = set(self._names[0])
-        self._of_folders = [n for n in self._dataset.schema.names if n not in there]
+        self._of_folders = {f.name: f for f in self._dataset.schema if f.name not in there}
         self.names += self._of_folders
 
     def _require_own_folder_columns(self, base: str) -> None:
@@ -91,7 +91,7 @@ class Files(DatasetRows):
 
     def _fields(self, name: str) -> list[tuple[Any, str]]:
         if name in self._of_folders:
-            return [(self._dataset.schema.field(name), self.where)]
+            return [(self._of_folders[name], self.where)]
         return super()._fields(name)
 
     def select(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparsestep.errors import InputError, NotNumbersError, UnknownCategoryError
-from sparsestep.sources.csv_rows import check_almost_numbers, first_other, text_counts
+from sparsestep.sources.csv_rows import TextColumn
 from sparsestep.sources.request import indicators, require_columns
 from sparsestep.sources.rows import Rows, Where, block_rows, in_row, open_rows
 from sparsestep.words import quoted
@@ -119,37 +119,32 @@ def categories_of(
     chosen = [name for name in names if name in text or name in codes]
     if not chosen:
         return {}
-    found: dict[str, Counter[str]] = {name: Counter() for name in chosen}
-    others: dict[str, Any] = dict.fromkeys(text)
-    without: Counter[str] = Counter()
-    rows.select(chosen, text=found)
-    for where, columns in rows.columns(block_rows(8 * len(chosen))):
-        for name, known in found.items():
-            texts = _texts(columns[name], name, where)
-            without[name] += texts.null_count
-            if name in text and others[name] is None:
-                others[name] = first_other(texts, where, rows.csv)
-            known.update(text_counts(texts))
-            if len(known) > MOST_CATEGORIES:
+    columns = {name: TextColumn(rows.csv) for name in chosen}
+    rows.select(chosen, text=columns)
+    for where, arrays in rows.columns(block_rows(8 * len(chosen))):
+        for name, column in columns.items():
+            column.add(_texts(arrays[name], name, where), where)
+            if len(column.counts) > MOST_CATEGORIES:
                 if name in text:
-                    check_almost_numbers(name, rows.where, known, others[name], rows.csv)
+                    column.check_almost_numbers(name, rows.where)
                 raise ValueError(
                     f"Column {name!r} of {rows.where} holds more than {MOST_CATEGORIES} different "
                     "texts, too many to be categories; leave it out."
                 )
-    for name, known in found.items():
+    for name, column in columns.items():
+        known = column.counts
         if not known:
             raise ValueError(f"Column {name!r} of {rows.where} holds no text at all; leave it out.")
         if name in text:
-            check_almost_numbers(name, rows.where, known, others[name], rows.csv)
+            column.check_almost_numbers(name, rows.where)
             if pc.all(pc.match_substring_regex(pa.array(list(known)), _DATE_OR_TIME)).as_py():
                 raise NotNumbersError(name, rows.where, "dates or times")
         if 2 * sum(count == 1 for count in known.values()) > known.total():
             what = "texts most of which occur only once, as names of rows do"
             raise NotNumbersError(name, rows.where, what, "put them into groups")
-        if missing and without[name]:
-            known[MISSING] += without[name]
-    return {name: _ordered(known) for name, known in found.items()}
+        if missing and column.n_missing:
+            known[MISSING] += column.n_missing
+    return {name: _ordered(column.counts) for name, column in columns.items()}
 
 
 def _ordered(counts: Counter[str]) -> list[str]:

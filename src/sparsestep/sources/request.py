@@ -91,10 +91,9 @@ class Request:
             if not known or len(set(known)) < len(known):
                 raise ValueError(f"The categories of {name!r} must be one or more different texts.")
         chosen = replace(self, features=features)
-        encoded = [feature for feature, _ in chosen._encoded()]
-        if len(set(encoded)) < len(encoded):
+        if len(set(chosen.names)) < len(chosen.names):
             raise ValueError(
-                f"Column {repeated(encoded)!r} of {where} has the name of a column that the "
+                f"Column {repeated(chosen.names)!r} of {where} has the name of a column that the "
                 "categories give; rename it."
             )
         return chosen
@@ -102,38 +101,30 @@ class Request:
     @property
     def columns(self) -> list[str]:
         """The columns of the source: features, target and weight, in this order."""
-        return [*(self.features or ()), *self._roles]
+        weight = [] if self.weight is None else [self.weight]
+        return [*(self.features or ()), self.target, *weight]
+
+    @cached_property
+    def encoded(self) -> list[tuple[str, str]]:
+        """The columns to sum, with those that categories give, and the one behind each."""
+        known = {name: indicators(name, texts) for name, texts in self.categories.items()}
+        return [(new, name) for name in self.columns for new in known.get(name, [name])]
 
     @property
     def names(self) -> list[str]:
-        """The same with the columns of zeros and ones that the categories give."""
-        return [*self.column_of, *self._roles]
+        """The columns to sum."""
+        return [name for name, _ in self.encoded]
 
-    @cached_property
-    def column_of(self) -> dict[str, str]:
-        """The column of the source behind each feature."""
-        return dict(self._encoded())
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features among the columns to sum."""
+        return tuple(self.names[: -1 if self.weight is None else -2])
 
     @property
     def no_rows(self) -> list[Sums]:
         """The sums of no rows, for each fold."""
-        features = tuple(self.column_of)
+        features = self.feature_names
         return [Sums.empty(len(features), 1, features, flat_y=True)] * (self.folds or 1)
-
-    @property
-    def _roles(self) -> list[str]:
-        """Target and weight."""
-        return [self.target, *([] if self.weight is None else [self.weight])]
-
-    def _encoded(self) -> list[tuple[str, str]]:
-        """Each feature with the column of the source behind it."""
-        return [
-            (feature, name)
-            for name in self.features or ()
-            for feature in (
-                indicators(name, self.categories[name]) if name in self.categories else [name]
-            )
-        ]
 
 
 def indicators(column: str, categories: Sequence[str]) -> list[str]:
@@ -224,13 +215,12 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
     return None if folds is None else int(folds), int(seed)
 
 
-def load(module: str, extra: str | None = None) -> Any:
-    """Import a module, or say how to install its package."""
+def load(module: str, extra: str) -> Any:
+    """Import a module of an extra, or say how to install that."""
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.split(".")[0]
-        what = "pyarrow" if extra is None else f"'sparsestep[{extra}]'"
         raise ImportError(
-            f"This needs {package}, which cannot be imported; install it with: pip install {what}"
+            f"This needs {module.split('.')[0]}, which cannot be imported; install it with: "
+            f"pip install 'sparsestep[{extra}]'"
         ) from error

@@ -83,6 +83,8 @@ def read_ahead(
 
 def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
     """The source behind the argument of `read_moments`."""
+    if isinstance(source, Rows):
+        return source
     if isinstance(source, str | os.PathLike):
         return _open_files([source], csv)
     if isinstance(source, ds.Dataset):
@@ -143,10 +145,9 @@ class Rows:
         if len(other) > 1:
             self.names = list(dict.fromkeys(chain.from_iterable(self._names[i] for i in other)))
         # Those in which pandas wrote its index; a range has no column.
-        kept = (index for i in other for index in _index_columns(schemas[i]))
-        self.index = [name for name in kept if isinstance(name, str)]
-        # The first row of each file that was read so far, counted over all files, and the file.
-        self._starts = [(0, "")]
+        said = (schemas[i].pandas_metadata or {} for i in other)
+        index = chain.from_iterable(each.get("index_columns", ()) for each in said)
+        self.index = [name for name in index if isinstance(name, str)]
 
     def count(self) -> int | None:
         """Number of rows, if that is known without a pass."""
@@ -194,6 +195,8 @@ class Rows:
         """Choose the columns. All must hold numbers but those in `text` and in `as_is`."""
         self._columns, self._text, self._as_is = list(names), set(text), set(as_is)
         self._types = {name: self._type(name) for name in names}
+        # The first row of each file that was read so far, counted over all files, and the file.
+        self._starts = [(0, "")]
 
     def text_among(self, names: Sequence[str]) -> list[str]:
         """The columns that hold text, in any of the files."""
@@ -300,11 +303,6 @@ class DatasetRows(Rows):
 
 
 # -- types of columns ------------------------------------------------------------------------
-
-
-def _index_columns(schema: Any) -> list[Any]:
-    """The columns in which pandas wrote the index of a frame, by its metadata."""
-    return list((schema.pandas_metadata or {"index_columns": ()})["index_columns"])
 
 
 def read_type(field: Any, where: str = "") -> Any:

@@ -109,11 +109,9 @@ class _Pass:
     def _complete(self, columns: list[Any]) -> NDArray[np.intp] | None:
         """Numbers of the rows without a missing value; None if that is all of them."""
         missing = np.zeros(len(columns[0]), dtype=bool)
-        # The features that stand for one column of the source are missing together.
-        of = self.request.column_of
-        names = self.request.names
-        last = {of.get(name, name): values for name, values in zip(names, columns, strict=True)}
-        for name, column in last.items():
+        # The columns to sum that stand for one column of the source are missing together.
+        behind = (name for _, name in self.request.encoded)
+        for name, column in dict(zip(behind, columns, strict=True)).items():
             if column.null_count or pa.types.is_floating(column.type):
                 where = np.asarray(pc.is_null(column, nan_is_null=True))
                 if count := int(np.count_nonzero(where)):
@@ -126,7 +124,7 @@ class _Pass:
     def sums_of_block(self, block: _Block) -> tuple[int, Parts]:
         """The rows of a block, used or not, and the sums of each fold."""
         request, rows, fold_of = self.request, block.keep, block.folds
-        features, parts = tuple(request.column_of), request.folds or 1
+        features, parts = request.feature_names, request.folds or 1
         if fold_of is not None:
             # Rows gathered fold by fold are summed without another copy. Small integers sort
             # fastest.
@@ -171,7 +169,7 @@ def _explained(
 ) -> ValueError:
     """The error for values that have no moments, with the place of the first bad one."""
     # In the order of the rows instead of the folds.
-    order, names = np.argsort(rows), request.names
+    order = np.argsort(rows)
     rows, values = rows[order], values[order]
     if request.weight is not None:
         weight = values[:, -1]
@@ -187,10 +185,10 @@ def _explained(
         i, j = found[0]
         where = in_row(*block.where(rows[i]))
         if np.isnan(values[i, j]):
-            what = f"Column {request.column_of.get(names[j], names[j])!r} has a missing value"
+            what = f"Column {request.encoded[j][1]!r} has a missing value"
             remedy = "fill it in, or leave out such rows with drop_missing"
             return MissingValueError(what, where, remedy)
-        what = f"Column {names[j]!r} has the value {values[i, j]}"
+        what = f"Column {request.names[j]!r} has the value {values[i, j]}"
         return InputError(what, where, "replace it or remove the row")
     if isinstance(error, OutOfRangeError):
         error = error.naming(request.target)
