@@ -5,11 +5,11 @@ reads in its own threads while ours compute the products of the rows before.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import chain, product
-from typing import Any, NamedTuple, TypeVar
+from itertools import chain, groupby, product
+from operator import itemgetter
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -20,15 +20,13 @@ import pyarrow.parquet as pq
 
 from sparsestep.sources.files import Found, unreadable
 from sparsestep.sources.request import require_columns
-from sparsestep.sources.rows import Block, DatasetRows, Rows
+from sparsestep.sources.rows import MOST_THREADS, Block, DatasetRows, Rows, packed, read_ahead
 
 # Groups of rows of Parquet files up to so many blocks are decoded whole, larger ones in slices.
 WHOLE_GROUP_BLOCKS = 4
 # Columns of a local file decoded at a time: few, so that they stay in the cache and their memory is
 # used again; enough to outweigh the opening of the file.
 COLUMNS_AT_ONCE = 8
-# Headers read side by side.
-MOST_THREADS = 8
 
 Header = TypeVar("Header")
 
@@ -40,8 +38,7 @@ def read_headers(found: Found, read: Callable[[str, Any], Header]) -> list[Heade
         with _naming(path):
             return read(path, found.system)
 
-    with ThreadPoolExecutor(MOST_THREADS) as pool:
-        return list(pool.map(header, found.files))
+    return list(read_ahead(header, found.files, MOST_THREADS))
 
 
 @contextmanager
@@ -193,35 +190,32 @@ class ParquetFiles(Files):
         if max(chain([0], *self._groups)) > WHOLE_GROUP_BLOCKS * size:
             yield from super().blocks(size)
             return
-        waiting: list[_Groups] = []
-        have = first = 0
+        for rows, groups in packed(self._numbered_groups(), size):
+            yield Block(rows, partial(self._decoded, groups))
+
+    def _numbered_groups(self) -> Iterator[tuple[int, Any]]:
+        """The rows of each group of rows; its file and its number there."""
+        first = 0
         for fragment, groups in zip(self._dataset.get_fragments(), self._groups, strict=True):
             self._reading(fragment.path, first)
             # Read once for all blocks of a file, by the first thread that needs it.
             footer = cache(partial(pq.read_metadata, fragment.path, filesystem=self._system))
             for number, rows in enumerate(groups):
-                if waiting and have + rows > size:
-                    yield Block(have, partial(self._decoded, waiting))
-                    waiting, have = [], 0
-                if not waiting or waiting[-1].fragment is not fragment:
-                    waiting.append(_Groups(fragment, footer, []))
-                waiting[-1].numbers.append(number)
-                have += rows
-                first += rows
-        if have:
-            yield Block(have, partial(self._decoded, waiting))
+                yield rows, ((fragment, footer), number)
+            first += sum(groups)
 
-    def _decoded(self, parts: Sequence["_Groups"]) -> Iterator[Any]:
+    def _decoded(self, groups: Sequence[Any]) -> Iterator[Any]:
         """The columns chosen of some groups of rows, decoded in this thread."""
+        files = [(file, [*own]) for file, own in groupby(groups, key=itemgetter(0))]
         # Files that are far away or small are opened once.
-        step = COLUMNS_AT_ONCE if self._local and len(parts) == 1 else len(self._columns)
+        step = COLUMNS_AT_ONCE if self._local and len(files) == 1 else len(self._columns)
         for j in range(0, len(self._columns), step):
             names = self._columns[j : j + step]
             tables = []
-            for fragment, footer, numbers in parts:
+            for (fragment, footer), own in files:
+                numbers = [number for _, number in own]
                 with _naming(fragment.path), self._opened(fragment, footer()) as file:
-                    own = self._of_files(names)
-                    table = file.read_row_groups(numbers, columns=own, use_threads=False)
+                    table = file.read_row_groups(numbers, self._of_files(names), use_threads=False)
                     tables.append(self._typed(table, names, fragment))
             yield from pa.concat_tables(tables).columns
 
@@ -256,11 +250,3 @@ class ParquetFiles(Files):
             for name in names
         ]
         return pa.table(arrays, names=list(names))
-
-
-class _Groups(NamedTuple):
-    """Groups of rows of a Parquet file, by their numbers."""
-
-    fragment: Any
-    footer: Callable[[], Any]
-    numbers: list[int]

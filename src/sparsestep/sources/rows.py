@@ -61,11 +61,28 @@ def block_rows(columns: int) -> int:
     return max(BLOCK_BYTES // (8 * columns), 1)
 
 
+def packed(parts: Iterable[tuple[int, _Item]], size: int) -> Iterator[tuple[int, list[_Item]]]:
+    """Neighbouring parts with at most `size` rows together, or one part, and their rows.
+
+    Each part comes after the number of its rows.
+    """
+    together: list[_Item] = []
+    have = 0
+    for rows, part in parts:
+        if together and have + rows > size:
+            yield have, together
+            together, have = [], 0
+        together.append(part)
+        have += rows
+    if have:
+        yield have, together
+
+
 def read_ahead(
-    function: Callable[[_Item], _Result], items: Iterable[_Item]
+    function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None = None
 ) -> Generator[_Result, None, None]:
     """The function of each item, in order; threads compute those of the next items meanwhile."""
-    threads = min(pa.cpu_count(), MOST_THREADS)
+    threads = threads or min(pa.cpu_count(), MOST_THREADS)
     running: deque[Future[_Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
@@ -159,18 +176,13 @@ class Rows:
 
     def blocks(self, size: int) -> Iterator[Block]:
         """All rows in order, in blocks of at most about `size` rows."""
-        waiting: list[Any] = []
-        have = 0
-        for batch in self.batches(size):
-            for start in range(0, batch.num_rows, size):
-                part = batch.slice(start, size)
-                if have + part.num_rows > size:
-                    yield loaded(pa.Table.from_batches(waiting))
-                    waiting, have = [], 0
-                waiting.append(part)
-                have += part.num_rows
-        if waiting:
-            yield loaded(pa.Table.from_batches(waiting))
+        cut = (
+            batch.slice(start, size)
+            for batch in self.batches(size)
+            for start in range(0, batch.num_rows, size)
+        )
+        for _, parts in packed(((part.num_rows, part) for part in cut), size):
+            yield loaded(pa.Table.from_batches(parts))
 
     def columns(self, size: int) -> Iterator[tuple[Where, dict[str, Any]]]:
         """The columns of each block by name, in order and read ahead, and where its rows are."""
