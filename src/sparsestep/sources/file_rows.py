@@ -166,8 +166,7 @@ class ParquetFiles(Files):
 
     def __init__(self, found: Found) -> None:
         def header(path: str, system: Any) -> tuple[Any, list[int]]:
-            with system.open_input_file(path) as file:
-                meta = pq.read_metadata(file)
+            meta = pq.read_metadata(path, filesystem=system)
             groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
             return meta.schema.to_arrow_schema(), groups
 

@@ -27,8 +27,6 @@ from sparsestep.sources.request import CsvFormat, require_columns
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
 # that one for each thread, as read and as gathered by fold, stays small beside the program itself.
 BLOCK_BYTES = 16 << 20
-
-
 # Beyond this many threads the reading is slower than the products.
 MOST_THREADS = 8
 
@@ -69,7 +67,7 @@ def packed(parts: Iterable[tuple[int, _Item]], size: int) -> Iterator[tuple[int,
     together: list[_Item] = []
     have = 0
     for rows, part in parts:
-        if together and have + rows > size:
+        if have and have + rows > size:
             yield have, together
             together, have = [], 0
         together.append(part)
@@ -264,7 +262,7 @@ class _Stream(Rows):
 
 
 class _Pandas(Rows):
-    """A pandas frame, turned into Arrow a slice at a time."""
+    """A pandas frame, turned into Arrow in slices: a copy of all might not fit beside it."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -272,15 +270,26 @@ class _Pandas(Rows):
         self.names = list(frame.columns)
 
     def _fields(self, name: str) -> list[tuple[Any, str]]:
+        """A column with the type that Arrow finds for it."""
         require_columns([name], self.names, self.where)
-        return [(pandas_field(self._frame, name), "")]
+        column = self._frame[name]
+        try:
+            # Text in columns of objects is found by their values only.
+            values = column if column.dtype == object else column.iloc[:0]
+            return [(pa.field(name, pa.array(values, from_pandas=True).type), "")]
+        except pa.ArrowException as error:
+            what = f"values that are not all numbers ({column.dtype})"
+            raise TypeError(f"Column {name!r} holds {what}: {error}") from error
 
     def count(self) -> int:
         return len(self._frame)
 
     def batches(self, size: int) -> Iterator[Any]:
-        fields = (pandas_field(self._frame, name) for name in self._columns)
-        return pandas_batches(self._frame[self._columns], fields, size)
+        frame = self._frame[self._columns]
+        schema = pa.schema([field for name in self._columns for field, _ in self._fields(name)])
+        for first in range(0, len(frame), size):
+            part = frame.iloc[first : first + size]
+            yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)
 
 
 class DatasetRows(Rows):
@@ -348,26 +357,6 @@ def is_text(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return kind in (pa.string(), pa.large_string(), pa.string_view())
-
-
-def pandas_field(frame: Any, name: str) -> Any:
-    """A column of a pandas frame, with the type that Arrow finds for it."""
-    column = frame[name]
-    try:
-        # Text in columns of objects is found by their values only.
-        values = column if column.dtype == object else column.iloc[:0]
-        return pa.field(name, pa.array(values, from_pandas=True).type)
-    except pa.ArrowException as error:
-        what = f"values that are not all numbers ({column.dtype})"
-        raise TypeError(f"Column {name!r} holds {what}: {error}") from error
-
-
-def pandas_batches(frame: Any, fields: Iterable[Any], size: int) -> Iterator[Any]:
-    """Columns of a pandas frame as Arrow batches: a copy of all might not fit beside it."""
-    schema = pa.schema(fields)
-    for first in range(0, len(frame), size):
-        part = frame.iloc[first : first + size]
-        yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)
 
 
 def row_of(row: int, source: str) -> str:
