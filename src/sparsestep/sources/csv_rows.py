@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from io import StringIO
 from typing import Any
 
@@ -51,18 +51,22 @@ class CsvFiles(Files):
         separators = read_headers(found, partial(_separator, csv.encoding))
         if csv.separator is None:
             csv = replace(csv, separator=_common(found.files, separators))
-        form, schemas = _Format(csv), _inspected(found, _Format(csv))
-        if all(len(schema) == 1 for schema in schemas):
+        files = _FilesAs(csv, found)
+        if all(len(schema) == 1 for schema in files.schemas):
             # An empty line is a missing value then; but before the name it would be the name.
-            with_empty = _Format(csv, empty_lines=True)
-            again = _inspected(found, with_empty)
-            if [a.names for a in again] == [b.names for b in schemas]:
-                form, schemas = with_empty, again
-        form, schemas = _with_decimal_comma(found, form, schemas)
-        self.csv, self._form = form.csv, form
-        super().__init__(found, form.arrow(), schemas)
-        # Texts that mean null, in columns of texts that are read raw.
-        self._null_texts: dict[str, Any] = {}
+            other = replace(files, empty_lines=True)
+            if [a.names for a in other.schemas] == [b.names for b in files.schemas]:
+                files = other
+        if csv.decimal is None and csv.separator != "," and files.texts:
+            other = replace(files, csv=replace(csv, decimal=","))
+            # A column that the decimal comma turns into text holds numbers with a point.
+            if other.texts < files.texts and any(
+                _show_decimal_commas(other.first_texts(*column))
+                for column in files.texts - other.texts
+            ):
+                files = other
+        self.csv, self._as = files.csv, files
+        super().__init__(found, files.format(), files.schemas)
 
     def _format(self) -> Any:
         """The format with the types of the columns chosen."""
@@ -71,8 +75,9 @@ class CsvFiles(Files):
         raw = not self._as_is.isdisjoint(own)
         null = {name: _MISSING for name in own if name in self._text}
         null |= {name: _EMPTY for name in own if name in self._as_is}
+        # Texts that mean null, in columns of texts that are read raw.
         self._null_texts = null if raw else {}
-        return self._form.arrow(self._types, raw)
+        return self._as.format(self._types, raw)
 
     def _type_in(self, field: Any, where: str) -> Any:
         """The type to read a column of a file as, which shows only its first rows."""
@@ -85,7 +90,7 @@ class CsvFiles(Files):
             raise _other_encoding(where, self.csv.encoding)
         if is_text(field.type):
             # pyarrow takes the types of the first batch, so a value that is no number is in it.
-            texts = _first_texts(self._form, where, self._system, field.name)
+            texts = self._as.first_texts(where, field.name)
             column = TextColumn(self.csv)
             column.add(texts, lambda row: (row, where))
             column.check_almost_numbers(field.name, where)
@@ -120,13 +125,15 @@ class CsvFiles(Files):
 
 
 @dataclass(frozen=True)
-class _Format:
-    """How files are written, and whether an empty line is a row."""
+class _FilesAs:
+    """Files, written as `csv` says: what their first rows show if they are read so."""
 
     csv: CsvFormat
+    found: Found
+    # Whether an empty line is a row.
     empty_lines: bool = False
 
-    def arrow(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+    def format(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
         """The format in pyarrow's terms; raw texts are never missing."""
         return ds.CsvFileFormat(
             parse_options=pa.csv.ParseOptions(
@@ -144,52 +151,34 @@ class _Format:
             read_options=pa.csv.ReadOptions(encoding=self.csv.encoding),
         )
 
+    @cached_property
+    def schemas(self) -> list[Any]:
+        """The columns of each file, with the types that its first rows show."""
 
-def _inspected(found: Found, form: _Format) -> list[Any]:
-    """The columns of each file, with the types that its first rows show."""
+        def inspect(path: str, system: Any) -> Any:
+            try:
+                schema = self.format().inspect(path, system)
+                # Names are decoded when they are asked for.
+                len(schema.names)
+                return schema
+            except UnicodeError as error:
+                raise _other_encoding(path, self.csv.encoding) from error
 
-    def inspect(path: str, system: Any) -> Any:
-        try:
-            schema = form.arrow().inspect(path, system)
-            # Names are decoded when they are asked for.
-            len(schema.names)
-            return schema
-        except UnicodeError as error:
-            raise _other_encoding(path, form.csv.encoding) from error
+        return read_headers(self.found, inspect)
 
-    return read_headers(found, inspect)
-
-
-def _with_decimal_comma(
-    found: Found, form: _Format, schemas: list[Any]
-) -> tuple[_Format, list[Any]]:
-    """The format and columns, with decimal commas if these turn texts into numbers.
-
-    A column that the decimal comma turns into text holds numbers with a point.
-    """
-
-    def texts(schemas: list[Any]) -> set[tuple[str, str]]:
-        fields = ((path, f) for path, each in zip(found.files, schemas, strict=True) for f in each)
+    @cached_property
+    def texts(self) -> set[tuple[str, str]]:
+        """The columns of text, each by its file and its name."""
+        files = zip(self.found.files, self.schemas, strict=True)
+        fields = ((path, field) for path, schema in files for field in schema)
         return {(path, field.name) for path, field in fields if pa.types.is_string(field.type)}
 
-    before = texts(schemas)
-    if form.csv.decimal is None and form.csv.separator != "," and before:
-        other = replace(form, csv=replace(form.csv, decimal=","))
-        again = _inspected(found, other)
-        after = texts(again)
-        if after < before and any(
-            _show_decimal_commas(_first_texts(other, path, found.system, name))
-            for path, name in before - after
-        ):
-            return other, again
-    return form, schemas
-
-
-def _first_texts(form: _Format, path: str, system: Any, name: str) -> Any:
-    """A column of the first batch of a file, as text."""
-    alone = ds.dataset([path], format=form.arrow({name: pa.string()}), filesystem=system)
-    # A row takes at least a byte, so the first batch is not cut in two.
-    return next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches()).column(0)
+    def first_texts(self, path: str, name: str) -> Any:
+        """A column of the first batch of a file, as text."""
+        form = self.format({name: pa.string()})
+        alone = ds.dataset([path], format=form, filesystem=self.found.system)
+        # A row takes at least a byte, so the first batch is not cut in two.
+        return next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches()).column(0)
 
 
 def _other_encoding(path: str, encoding: str, such_as: str = "cp1252") -> ValueError:
