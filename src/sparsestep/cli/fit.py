@@ -129,7 +129,7 @@ def fit(
         reading.parts[0].feature_names,
         target=reading.target,
         source=reading.source,
-        weight=reading.weight,
+        weight=table.weight,
         rows_dropped=reading.dropped.n_dropped,
         dropped_by=reading.dropped.n_missing,
         seed=None if folds is None else seed,

@@ -80,8 +80,6 @@ class Reading:
     parts: list[Moments]
     target: str
     source: str
-    weight: str | None
-    categories: dict[str, list[str]]
     dropped: DroppedRowsWarning = NONE_DROPPED
     notes: list[str] = field(default_factory=list)
     "What should be known of the table that was read, beside the rows left out."
@@ -122,7 +120,8 @@ class Reading:
         """Penalty factors: 0 for columns to keep in every model and their indicators, else 1."""
         if not given:
             return None
-        encoded = {name: indicators(name, known) for name, known in self.categories.items()}
+        texts = {name: known for part in self.parts for name, known in part.categories.items()}
+        encoded = {name: indicators(name, known) for name, known in texts.items()}
         known = [*encoded, *self.names]
         wanted = split_names(given, known)
         require_columns(wanted, known, "the list of features")
@@ -173,8 +172,6 @@ def read(
         parts=found if isinstance(found, list) else [found],
         target=options.target,
         source=_named(data),
-        weight=options.weight,
-        categories=categories,
         dropped=dropped,
         notes=[*_on_missing(dropped, options), *_many(categories)],
     )
@@ -221,8 +218,7 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
             raise InputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
     seen.require_different()
-    categories = {name: list(known) for part in parts for name, known in part.categories.items()}
-    return Reading(parts, target or "y", _named(data), None, categories)
+    return Reading(parts, target or "y", _named(data))
 
 
 def opened(data: Sequence[str], csv: CsvFormat, screen: Screen) -> Rows:
