@@ -183,6 +183,15 @@ def test_fit_reads_folders_patterns_and_lists(data, tmp_path):
     assert outputs == {run(data, "fit flats.arrow -t price --drop city").stdout}
 
 
+def test_categories_and_columns_of_folders_go_together(data, tmp_path):
+    table = flats().drop_columns(["w"])
+    for year, start in ((2023, 0), (2024, 150)):
+        (tmp_path / f"year={year}").mkdir()
+        write(table.slice(start, 150), tmp_path / f"year={year}" / "a.parquet")
+    told = asked(tmp_path, "fit . -t price --one-hot --always year")
+    assert told["variables"] == 8 and {"year", "city=Oslo"} <= set(kept_by(told))
+
+
 def with_columns(table, **columns):
     for name, values in columns.items():
         table = table.append_column(name, pa.array(values))

@@ -161,7 +161,7 @@ def test_empty_lines_of_a_single_column_are_missing_values(path):
         path.write_bytes(ending.join(["x", "1", "", "3", ""]).encode())
         rows = open_rows(path)
         rows.select(["x"])
-        assert [v for b, _ in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
+        assert [v for b in rows.batches(10) for v in b["x"].to_pylist()] == [1, None, 3]
     # Before the name there is no row, and between rows of two columns none either.
     path.write_text("\nx\n1\n")
     assert open_rows(path).names == ["x"]

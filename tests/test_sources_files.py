@@ -99,13 +99,11 @@ def test_a_block_of_zero_weights_is_no_rows(monkeypatch):
     assert_moments(folds[0] + folds[1], expected(table, features=["x"], weight="w"))
 
 
-@pytest.fixture(params=["by pyarrow", "in whole groups", "in slices"])
+@pytest.fixture(params=["in whole groups", "in slices"])
 def each_way(request, monkeypatch):
-    """Parquet files are read in each of the three ways."""
-    if request.param != "by pyarrow":
-        monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
+    """Parquet files are read in both ways."""
     if request.param == "in slices":
-        monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
+        monkeypatch.setattr(file_rows, "WHOLE_GROUP_BLOCKS", 0)
 
 
 def test_folders_named_key_value_are_columns(each_way, table, tmp_path):
@@ -148,10 +146,8 @@ def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
     # Types that differ between the files meet in doubles, also slice by slice.
     second = table.set_column(1, "count", table.column("count").cast(pa.float64()))
     pq.write_table(second, tmp_path / "two.parquet")
-    monkeypatch.setattr(file_rows, "ROW_GROUP_BYTES", 0)
     monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 5 * 64)
-    assert max(batch.num_rows for batch, _ in _opened(tmp_path).batches(64)) <= 64
-    monkeypatch.setattr(file_rows, "WHOLE_GROUP_BYTES", 0)
+    assert max(block.rows for block in _opened(tmp_path).blocks(64)) <= 64
     folds = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     assert_folds(folds, pa.concat_tables([table, table]), fold_numbers(2000, 3))
 
@@ -166,8 +162,7 @@ def grouped(table, tmp_path, monkeypatch):
 
 
 def test_whole_groups_of_rows(grouped, table):
-    places = [(place.first, place.rows) for _, (place,) in _opened(grouped).blocks(150)]
-    assert places == 2 * [(0, 120), (120, 120), (240, 120), (360, 140)]
+    assert [block.rows for block in _opened(grouped).blocks(150)] == 2 * [120, 120, 120, 140]
     found = []
     try:
         for threads in (1, 4):

@@ -135,6 +135,16 @@ def test_holm_is_that_of_scikit_posthocs(costs, control):
     assert_array_equal(compared["difference"], ranks.mean()[compared.index] - ranks[name].mean())
 
 
+def test_holm_of_the_studys_own_ranks_is_that_of_scikit_posthocs():
+    for ranking in analyse(*made_up()).rankings.values():
+        # Ranks of ranks are the same ranks, so the other program can take ours, ties and all.
+        expected = scikit_posthocs.posthoc_demsar(
+            ranking.ranks.reset_index(drop=True), control="SparseStep", p_adjust="holm"
+        )
+        adjusted = ranking.holm["adjusted"]
+        assert_allclose(adjusted, expected.loc["SparseStep", adjusted.index], rtol=1e-9)
+
+
 def test_the_outcome_has_a_direction():
     ranks = pd.DataFrame([[1, 2, 3, 4]] * 30, columns=["first", "control", "third", "last"])
     outcomes = holm(ranks, "control")["control_is"].to_dict()

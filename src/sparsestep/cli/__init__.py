@@ -1,9 +1,9 @@
 """The command line: `sparsestep`, and `python -m sparsestep`.
 
 Nothing but the standard library is imported before the arguments are known. `app` has the commands
-and their help, and each command is in a module of its name, `merge` in that of `moments`. All share
-`options`, `inputs` (from arguments to moments), `outputs` (what is printed and what is written) and
-`errors` (what went wrong, and the exit code).
+and their help; each command is in a module of its name, `merge` in that of `moments`, `predict` and
+`report` in `model`. All share `options`, `inputs` (from arguments to moments), `outputs` (what is
+printed and what is written) and `errors` (what went wrong, and the exit code).
 """
 
 import os

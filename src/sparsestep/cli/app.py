@@ -115,6 +115,10 @@ sparsestep study --stage draw
 """,
 }
 
+# The modules of the commands that are not in one of their own name.
+HOMES = {"merge": "cli.moments", "predict": "cli.model", "report": "cli.model"}
+HOMES |= {"study": "study.command"}
+
 app = App(
     name="sparsestep",
     help=ROOT,
@@ -124,6 +128,6 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for _name, _help in COMMANDS.items():
-    _home = {"study": "study.command", "merge": "cli.moments"}.get(_name, f"cli.{_name}")
+    _home = HOMES.get(_name, f"cli.{_name}")
     app.command(f"sparsestep.{_home}:{_name}", name=_name, help=_help, help_format="markdown")
 app.register_install_completion_command(help="Install completion for your shell, and exit.")

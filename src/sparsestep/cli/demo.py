@@ -87,7 +87,7 @@ def demo(
             "lasso": {names[j]: float(lasso.coef_[j]) for j in np.flatnonzero(lasso.coef_)},
             "sparsestep_cv_error": error,
             "lasso_cv_error": float(errors.min()),
-            "report": str(file),
+            "report": file,
         }
     )
 

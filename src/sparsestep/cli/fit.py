@@ -129,7 +129,7 @@ def fit(
         reading.parts[0].feature_names,
         target=reading.target,
         source=reading.source,
-        weight=reading.weight,
+        weight=table.weight,
         rows_dropped=reading.dropped.n_dropped,
         dropped_by=reading.dropped.n_missing,
         seed=None if folds is None else seed,
@@ -253,7 +253,7 @@ def _print(
             "shrinkage": None if cv is None else cv["shrinkage"],
             "criterion": None if criterion is None or index is None else criterion["values"][index],
             "notes": notes,
-            "model": None if model is None else str(model),
-            "report": None if report is None else str(report),
+            "model": model,
+            "report": report,
         }
     )

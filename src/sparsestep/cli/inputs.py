@@ -19,8 +19,7 @@ from sparsestep.moments.moments import Moments
 from sparsestep.moments.runs import require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
 from sparsestep.sources.files import matching, require_distinct
-from sparsestep.sources.one_hot import indicators
-from sparsestep.sources.request import choose, require_columns
+from sparsestep.sources.request import choose, indicators, require_columns
 from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.words import made_up_names, rows_left_out
 
@@ -81,8 +80,6 @@ class Reading:
     parts: list[Moments]
     target: str
     source: str
-    weight: str | None
-    categories: dict[str, list[str]]
     dropped: DroppedRowsWarning = NONE_DROPPED
     notes: list[str] = field(default_factory=list)
     "What should be known of the table that was read, beside the rows left out."
@@ -123,7 +120,8 @@ class Reading:
         """Penalty factors: 0 for columns to keep in every model and their indicators, else 1."""
         if not given:
             return None
-        encoded = {name: indicators(name, known) for name, known in self.categories.items()}
+        texts = {name: known for part in self.parts for name, known in part.categories.items()}
+        encoded = {name: indicators(name, known) for name, known in texts.items()}
         known = [*encoded, *self.names]
         wanted = split_names(given, known)
         require_columns(wanted, known, "the list of features")
@@ -139,8 +137,8 @@ def read(
         return _loaded(data, options)
     if options.target is None:
         raise InputError("Which column is to be explained? Name it with --target.")
-    source = data[0] if len(data) == 1 else list(data)
-    features = _features(source, options, screen)
+    rows = opened(data, options.csv, screen)
+    features = _features(rows, options, screen)
     codes = split_names(options.category or [], features)
     require_columns(codes, features, "the list of features")
     if options.missing_category and not (options.one_hot or codes):
@@ -150,16 +148,15 @@ def read(
         if options.one_hot or codes:
             with screen.waiting("Finding the categories"):
                 categories = read_categories(
-                    source,
+                    rows,
                     features if options.one_hot else codes,
                     codes=codes,
                     missing=options.missing_category,
-                    csv=options.csv,
                 )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DroppedRowsWarning)
             found = read_moments(
-                source,
+                rows,
                 options.target,
                 features=features,
                 weight=options.weight,
@@ -168,7 +165,6 @@ def read(
                 progress=PATIENCE if screen.shows_progress else False,
                 drop_missing=options.drop_missing,
                 categories=categories,
-                csv=options.csv,
             )
     told = (each.message for each in caught)
     dropped = next((each for each in told if isinstance(each, DroppedRowsWarning)), NONE_DROPPED)
@@ -176,8 +172,6 @@ def read(
         parts=found if isinstance(found, list) else [found],
         target=options.target,
         source=_named(data),
-        weight=options.weight,
-        categories=categories,
         dropped=dropped,
         notes=[*_on_missing(dropped, options), *_many(categories)],
     )
@@ -224,14 +218,19 @@ def _loaded(data: Sequence[str], options: TableOptions) -> Reading:
             raise InputError(f"{target!r} is not the target in {path}, but one of its columns.")
         target = target or known
     seen.require_different()
-    categories = {name: list(known) for part in parts for name, known in part.categories.items()}
-    return Reading(parts, target or "y", _named(data), None, categories)
+    return Reading(parts, target or "y", _named(data))
 
 
-def _features(source: str | list[str], options: TableOptions, screen: Screen) -> list[str]:
+def opened(data: Sequence[str], csv: CsvFormat, screen: Screen) -> Rows:
+    """A table, whose headers are read; says so if the comma was taken for the decimal mark."""
+    rows = open_rows(data[0] if len(data) == 1 else data, csv)
+    if csv.decimal is None and rows.csv is not None and rows.csv.decimal == ",":
+        screen.warn("The comma is read as the decimal mark; --decimal . says otherwise.")
+    return rows
+
+
+def _features(rows: Rows, options: TableOptions, screen: Screen) -> list[str]:
     """The columns to explain the target with."""
-    rows = open_rows(source, options.csv)
-    tell_decimal_comma(rows, options.csv, screen)
     roles = [name for name in (options.target, options.weight) if name is not None]
     require_columns(roles, rows.names, rows.where)
     drop = dict.fromkeys(split_names(options.drop or [], rows.names))
@@ -252,12 +251,6 @@ def _features(source: str | list[str], options: TableOptions, screen: Screen) ->
             if isinstance(told, RowNamesWarning):
                 screen.warn(f"{told.what}.")
     return [name for name in chosen if name not in drop]
-
-
-def tell_decimal_comma(rows: Rows, given: CsvFormat, screen: Screen) -> None:
-    """Say so if the comma was taken for the decimal mark without being told."""
-    if given.decimal is None and rows.csv is not None and rows.csv.decimal == ",":
-        screen.warn("The comma is read as the decimal mark; --decimal . says otherwise.")
 
 
 def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:

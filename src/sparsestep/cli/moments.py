@@ -68,8 +68,8 @@ def moments(
             "notes": reading.all_notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),
-            "files": [str(file) for file in files],
-            "files_that_hold_rows": [str(file) for file in holding],
+            "files": files,
+            "files_that_hold_rows": holding,
         }
     )
 
@@ -120,7 +120,7 @@ def merge(
         {
             "rows": merged.n_samples,
             "features": list(merged.feature_names or ()),
-            "files": [str(output)],
+            "files": [output],
         }
     )
 

@@ -1,7 +1,7 @@
 """Output on the screen and into files.
 
 On the screen: tables for people, JSON for programs, progress of long work. Files are checked before
-anything is read, so that no long work is lost; tables are written batch by batch, complete or not
+anything is read, so that no long work is lost; tables are written block by block, complete or not
 at all.
 """
 
@@ -54,9 +54,11 @@ class Screen:
         return not self._silent and sys.stderr.isatty()
 
     def json(self, value: dict[str, Any]) -> None:
-        """Print a value, if JSON was asked for."""
+        """Print a value, paths as texts, if JSON was asked for."""
         if self._json:
-            print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+            print(
+                json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=os.fspath)
+            )
 
     def say(self, text: str = "", style: str = "") -> None:
         """Print a line."""
@@ -162,16 +164,16 @@ def _check(path: Path, what: str) -> None:
         raise InputError(f"The folder {folder} for the {what} cannot be written to.")
 
 
-def write_batches(path: Path, batches: Iterable[Any]) -> int:
-    """Write the batches as they come; the number of rows, of which there must be one."""
+def write_tables(path: Path, tables: Iterable[Any]) -> int:
+    """Write the tables as they come, into one; the number of rows, of which there must be one."""
     rows, ending = 0, path.suffix.lower()
     with whole_file(path, "table") as temporary, open(temporary, "wb") as file:
         writer = None
         try:
-            for batch in batches:
-                part = _with_nan(batch) if ending == ".csv" else batch
+            for table in tables:
+                part = _with_nan(table) if ending == ".csv" else table
                 writer = writer or _writer(file, part.schema, ending)
-                writer.write_batch(part)
+                writer.write_table(part)
                 rows += part.num_rows
             if rows == 0:
                 raise ValueError("There are no rows, so there is nothing to write.")
@@ -182,7 +184,7 @@ def write_batches(path: Path, batches: Iterable[Any]) -> int:
 
 
 def _writer(file: Any, schema: Any, ending: str) -> Any:
-    """A writer of batches in the format of the ending."""
+    """A writer of tables in the format of the ending."""
     from pyarrow import csv, ipc, parquet
 
     if ending == ".parquet":
@@ -194,7 +196,7 @@ def _writer(file: Any, schema: Any, ending: str) -> Any:
     return ipc.new_file(file, schema)
 
 
-def _with_nan(batch: Any) -> Any:
+def _with_nan(table: Any) -> Any:
     """A single column of numbers as texts, missing ones as NaN; all else as it is.
 
     An empty field would be an empty line, which most programs pass over: all rows below would move
@@ -203,7 +205,6 @@ def _with_nan(batch: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if batch.num_columns > 1:
-        return batch
-    texts = pc.fill_null(batch.column(0).cast(pa.string()), "NaN")
-    return pa.RecordBatch.from_arrays([texts], names=batch.schema.names)
+    if table.num_columns > 1:
+        return table
+    return pa.table([pc.fill_null(table.column(0).cast(pa.string()), "NaN")], table.column_names)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sparsestep.cli.fit import ALPHAS, alphas_given
 from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
-from sparsestep.cli.outputs import Screen, check_outputs, write_batches
+from sparsestep.cli.outputs import Screen, check_outputs, write_tables
 from sparsestep.errors import InputError
 from sparsestep.estimators.path import Path as ModelPath
 from sparsestep.estimators.path import fit_path
@@ -97,8 +97,8 @@ def path(
                 for point, explained in zip(found[:], r2, strict=True)
             ],
             "missing_sizes": list(found.missing_sizes),
-            "plot": None if plot is None else str(plot),
-            "output": None if output is None else str(output),
+            "plot": plot,
+            "output": output,
         }
     )
 
@@ -154,7 +154,7 @@ def _write(found: ModelPath, names: list[str], r2: Array, output: Path) -> None:
                 f"The table would have two columns {name!r}; leave the variable out, or use --json."
             )
     columns |= dict(zip(names, found.coefs, strict=True))
-    write_batches(output, [pa.RecordBatch.from_pydict(columns)])
+    write_tables(output, [pa.table(columns)])
 
 
 def _draw(found: ModelPath, plot: Path, scale: Array | None) -> None:

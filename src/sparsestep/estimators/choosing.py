@@ -33,6 +33,7 @@ from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import collinearity, refine
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
+from sparsestep.sources.request import indicators
 from sparsestep.words import made_up_names, quoted
 
 Array = NDArray[np.float64]
@@ -319,19 +320,11 @@ class _Models:
             self._n_iter,
             self._settings.fit_intercept,
             (*self._notes, *notes_of(fingerprint, kept, names)),
-            _one_hot(moments),
+            {
+                name: (list(known), indicators(name, known))
+                for name, known in moments.categories.items()
+            },
         )
-
-
-def _one_hot(moments: Moments) -> dict[str, tuple[list[str], list[str]]]:
-    """Columns of text behind the features."""
-    if not moments.categories:
-        return {}
-    from sparsestep.sources.one_hot import indicators
-
-    return {
-        name: (list(known), indicators(name, known)) for name, known in moments.categories.items()
-    }
 
 
 def _target_names(moments: Moments, rows: Table | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Predictions for the rows of any source, batch by batch, from nothing but the columns kept."""
+"""Predictions for the rows of any source, block by block, from nothing but the columns kept."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from sparsestep.inference.notes import FarRows
 from sparsestep.model.document import Document, parsed
 from sparsestep.sources.one_hot import encoded
 from sparsestep.sources.request import require_columns
-from sparsestep.sources.rows import Place, Rows, block_rows, numbers
+from sparsestep.sources.rows import Rows, Where, block_rows, in_row, numbers
 
 
 class Predictions:
-    """Batches of predictions, and of columns that are carried along.
+    """Blocks of predictions, and of columns that are carried along.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Predictions:
     Attributes
     ----------
     far : FarRows
-        Counts the rows far outside those fitted, among the batches so far.
+        Counts the rows far outside those fitted, among the blocks so far.
     missing : int
-        Rows with a missing prediction, among the batches so far.
+        Rows with a missing prediction, among the blocks so far.
     """
 
     def __init__(
@@ -80,23 +80,21 @@ class Predictions:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        for batch, place in self._rows.batches(block_rows(max(len(self._needed), 1))):
-            arrays = {key: batch.column(key) for key in batch.schema.names}
-            predicted = self._predicted(arrays, place)
-            columns = [*(_plain(arrays[key]) for key in self._carried), *predicted]
-            yield pa.RecordBatch.from_arrays(columns, names=[*self._carried, *self._outputs])
+        for where, columns in self._rows.columns(block_rows(max(len(self._needed), 1))):
+            carried = [_plain(columns[name]) for name in self._carried]
+            names = [*self._carried, *self._outputs]
+            yield pa.table([*carried, *self._predicted(columns, where)], names=names)
 
-    def _predicted(self, arrays: dict[str, Any], place: Place) -> list[Any]:
-        """The predictions of a batch, one array for each target."""
-        values = dict(arrays)
-        for column, categories in self._categories.items():
-            values.update(encoded(arrays[column], column, categories, place, self._missing_as_null))
-        X = np.empty((place.rows, len(self._features)), order="F")
+    def _predicted(self, columns: dict[str, Any], where: Where) -> list[Any]:
+        """The predictions of a block, one array for each target."""
+        values = encoded(columns, self._categories, where, self._missing_as_null)
+        n_rows = len(next(iter(columns.values())))
+        X = np.empty((n_rows, len(self._features)), order="F")
         for j, feature in enumerate(self._features):
             X[:, j] = numbers(values[feature])
         bad = np.isinf(X) if self._missing_as_null else ~np.isfinite(X)
         if bad.any():
-            raise self._explained(X, bad, place)
+            raise self._explained(X, bad, where)
         missing = np.isnan(X).any(axis=1)
         self.missing += int(np.count_nonzero(missing))
         self.far.add(X)
@@ -104,24 +102,24 @@ class Predictions:
             predicted = X @ self._coef + self._intercept
         too_large = ~missing & ~np.isfinite(predicted).all(axis=1)
         if too_large.any():
-            where = place.row(int(too_large.argmax()))
-            raise InputError("The prediction is too large for a double", where, "rescale the row")
+            row = in_row(*where(int(too_large.argmax())))
+            raise InputError("The prediction is too large for a double", row, "rescale the row")
         return [pa.array(column, from_pandas=True) for column in predicted.T]
 
     def _explained(
-        self, X: NDArray[np.float64], bad: NDArray[np.bool_], place: Place
+        self, X: NDArray[np.float64], bad: NDArray[np.bool_], where: Where
     ) -> InputError:
         """The error for the first bad value, with its row."""
         row, j = (int(index) for index in np.argwhere(bad)[0])
         missing = bool(np.isnan(X[row, j]))
         what = "a missing value" if missing else f"the value {X[row, j]}"
         column = self._column_of.get(self._features[j], self._features[j])
-        where = f"{place.row(row)}, for which there is no prediction"
+        place = f"{in_row(*where(row))}, for which there is no prediction"
         return (MissingValueError if missing else InputError)(
-            f"Column {column!r} has {what}", where
+            f"Column {column!r} has {what}", place
         )
 
 
 def _plain(column: Any) -> Any:
-    """A column without a dictionary, of which each batch may have its own."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    """A column without a dictionary, of which each block may have its own."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

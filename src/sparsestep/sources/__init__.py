@@ -1,7 +1,7 @@
 """Rows from anywhere to moments: files of any size, frames, Dask and Spark.
 
 In: a source and the names of columns. Out: `Moments`, one for each fold. `request` checks the
-parameters; `files` finds files; `rows` reads batches of rows, by `file_rows` and `csv_rows` those
+parameters; `files` finds files; `rows` reads blocks of rows, by `file_rows` and `csv_rows` those
 of files; `one_hot` turns texts into zeros and ones; `summing` is the pass over all rows; `folds`
 gives each row its fold and adds up the sums of each. `dask` and `spark` sum partitions where they
 are.
@@ -14,7 +14,7 @@ from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import comes_from
 from sparsestep.sources.folds import finish
-from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, load, require_columns
+from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, require_columns
 
 __all__ = ["CsvFormat", "read_categories", "read_moments"]
 
@@ -138,7 +138,6 @@ def read_moments(
     ('size', 'old')
     """
     folds, seed = folds_and_seed(folds, seed)
-    load("pyarrow")
     request = Request(
         target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
     )
@@ -219,7 +218,6 @@ def read_categories(
     >>> read_categories(flats, ["zone"], codes=["zone"])
     {'zone': ['1', '2']}
     """
-    load("pyarrow")
     from sparsestep.sources.one_hot import categories_of
     from sparsestep.sources.rows import open_rows
 

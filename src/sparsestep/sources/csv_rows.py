@@ -8,9 +8,10 @@ numbers is a mistake in the file: a `?`, a unit, a decimal comma.
 import codecs
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from io import StringIO
 from typing import Any
 
@@ -23,7 +24,7 @@ from sparsestep.errors import NotNumbersError
 from sparsestep.sources.file_rows import Files, read_headers
 from sparsestep.sources.files import Found, first_line, unreadable
 from sparsestep.sources.request import CsvFormat
-from sparsestep.sources.rows import Batches, Place, in_row, is_text, read_type
+from sparsestep.sources.rows import Where, in_row, is_text, read_type
 
 # Bytes and lines at the beginning of a CSV file that show its separator. pyarrow looks at as many
 # bytes for the types of the columns.
@@ -50,18 +51,22 @@ class CsvFiles(Files):
         separators = read_headers(found, partial(_separator, csv.encoding))
         if csv.separator is None:
             csv = replace(csv, separator=_common(found.files, separators))
-        form, schemas = _Format(csv), _inspected(found, _Format(csv))
-        if all(len(schema) == 1 for schema in schemas):
+        files = _FilesAs(csv, found)
+        if all(len(schema) == 1 for schema in files.schemas):
             # An empty line is a missing value then; but before the name it would be the name.
-            with_empty = _Format(csv, empty_lines=True)
-            again = _inspected(found, with_empty)
-            if [a.names for a in again] == [b.names for b in schemas]:
-                form, schemas = with_empty, again
-        form, schemas = _with_decimal_comma(found, form, schemas)
-        self.csv, self._form = form.csv, form
-        super().__init__(found, form.arrow(), schemas)
-        # Texts that mean null, in columns of texts that are read raw.
-        self._null_texts: dict[str, Any] = {}
+            other = replace(files, empty_lines=True)
+            if [a.names for a in other.schemas] == [b.names for b in files.schemas]:
+                files = other
+        if csv.decimal is None and csv.separator != "," and files.texts:
+            other = replace(files, csv=replace(csv, decimal=","))
+            # A column that the decimal comma turns into text holds numbers with a point.
+            if other.texts < files.texts and any(
+                _show_decimal_commas(other.first_texts(*column))
+                for column in files.texts - other.texts
+            ):
+                files = other
+        self.csv, self._as = files.csv, files
+        super().__init__(found, files.format(), files.schemas)
 
     def _format(self) -> Any:
         """The format with the types of the columns chosen."""
@@ -70,8 +75,9 @@ class CsvFiles(Files):
         raw = not self._as_is.isdisjoint(own)
         null = {name: _MISSING for name in own if name in self._text}
         null |= {name: _EMPTY for name in own if name in self._as_is}
+        # Texts that mean null, in columns of texts that are read raw.
         self._null_texts = null if raw else {}
-        return self._form.arrow(self._types, raw)
+        return self._as.format(self._types, raw)
 
     def _type_in(self, field: Any, where: str) -> Any:
         """The type to read a column of a file as, which shows only its first rows."""
@@ -84,22 +90,23 @@ class CsvFiles(Files):
             raise _other_encoding(where, self.csv.encoding)
         if is_text(field.type):
             # pyarrow takes the types of the first batch, so a value that is no number is in it.
-            texts = _first_texts(self._form, where, self._system, field.name)
-            first = first_other(texts, Place(where, 0, len(texts)), self.csv)
-            check_almost_numbers(field.name, where, text_counts(texts), first, self.csv)
+            texts = self._as.first_texts(where, field.name)
+            column = TextColumn(self.csv)
+            column.add(texts, lambda row: (row, where))
+            column.check_almost_numbers(field.name, where)
         # Fractions may follow where the first rows have integers.
         kind = read_type(field, where)
         return kind if kind == pa.bool_() else pa.float64()
 
-    def _batches(self, size: int) -> Batches:
+    def batches(self, size: int) -> Iterator[Any]:
         """All rows in order, with null for the texts that mean a missing value."""
-        for batch, place in super()._batches(size):
+        for batch in super().batches(size):
             for name, texts in self._null_texts.items():
                 j = batch.schema.get_field_index(name)
                 missing = pc.is_in(batch.column(j), texts)
                 column = pc.if_else(missing, pa.scalar(None, pa.string()), batch.column(j))
                 batch = batch.set_column(j, name, column)
-            yield batch, place
+            yield batch
 
     def _error_in(self, path: str, error: Exception) -> ValueError:
         """The error of a file by column and line, for which pyarrow has no fields."""
@@ -118,13 +125,15 @@ class CsvFiles(Files):
 
 
 @dataclass(frozen=True)
-class _Format:
-    """How files are written, and whether an empty line is a row."""
+class _FilesAs:
+    """Files, written as `csv` says: what their first rows show if they are read so."""
 
     csv: CsvFormat
+    found: Found
+    # Whether an empty line is a row.
     empty_lines: bool = False
 
-    def arrow(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+    def format(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
         """The format in pyarrow's terms; raw texts are never missing."""
         return ds.CsvFileFormat(
             parse_options=pa.csv.ParseOptions(
@@ -142,52 +151,34 @@ class _Format:
             read_options=pa.csv.ReadOptions(encoding=self.csv.encoding),
         )
 
+    @cached_property
+    def schemas(self) -> list[Any]:
+        """The columns of each file, with the types that its first rows show."""
 
-def _inspected(found: Found, form: _Format) -> list[Any]:
-    """The columns of each file, with the types that its first rows show."""
+        def inspect(path: str, system: Any) -> Any:
+            try:
+                schema = self.format().inspect(path, system)
+                # Names are decoded when they are asked for.
+                len(schema.names)
+                return schema
+            except UnicodeError as error:
+                raise _other_encoding(path, self.csv.encoding) from error
 
-    def inspect(path: str, system: Any) -> Any:
-        try:
-            schema = form.arrow().inspect(path, system)
-            # Names are decoded when they are asked for.
-            len(schema.names)
-            return schema
-        except UnicodeError as error:
-            raise _other_encoding(path, form.csv.encoding) from error
+        return read_headers(self.found, inspect)
 
-    return read_headers(found, inspect)
-
-
-def _with_decimal_comma(
-    found: Found, form: _Format, schemas: list[Any]
-) -> tuple[_Format, list[Any]]:
-    """The format and columns, with decimal commas if these turn texts into numbers.
-
-    A column that the decimal comma turns into text holds numbers with a point.
-    """
-
-    def texts(schemas: list[Any]) -> set[tuple[str, str]]:
-        fields = ((path, f) for path, each in zip(found.files, schemas, strict=True) for f in each)
+    @cached_property
+    def texts(self) -> set[tuple[str, str]]:
+        """The columns of text, each by its file and its name."""
+        files = zip(self.found.files, self.schemas, strict=True)
+        fields = ((path, field) for path, schema in files for field in schema)
         return {(path, field.name) for path, field in fields if pa.types.is_string(field.type)}
 
-    before = texts(schemas)
-    if form.csv.decimal is None and form.csv.separator != "," and before:
-        other = replace(form, csv=replace(form.csv, decimal=","))
-        again = _inspected(found, other)
-        after = texts(again)
-        if after < before and any(
-            _show_decimal_commas(_first_texts(other, path, found.system, name))
-            for path, name in before - after
-        ):
-            return other, again
-    return form, schemas
-
-
-def _first_texts(form: _Format, path: str, system: Any, name: str) -> Any:
-    """A column of the first batch of a file, as text."""
-    alone = ds.dataset([path], format=form.arrow({name: pa.string()}), filesystem=system)
-    # A row takes at least a byte, so the first batch is not cut in two.
-    return next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches()).column(0)
+    def first_texts(self, path: str, name: str) -> Any:
+        """A column of the first batch of a file, as text."""
+        form = self.format({name: pa.string()})
+        alone = ds.dataset([path], format=form, filesystem=self.found.system)
+        # A row takes at least a byte, so the first batch is not cut in two.
+        return next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches()).column(0)
 
 
 def _other_encoding(path: str, encoding: str, such_as: str = "cp1252") -> ValueError:
@@ -248,54 +239,50 @@ def _show_decimal_commas(texts: Any) -> bool:
     return bool(pc.any(pc.and_not(comma, pc.match_substring_regex(texts, _THOUSANDS))).as_py())
 
 
-def first_other(texts: Any, place: Place, csv: CsvFormat | None) -> tuple[str, int, str] | None:
-    """The first text that is no number, its row and its file."""
-    row = pc.index(pc.match_substring_regex(texts, _number(csv)), False).as_py()
-    return None if row < 0 else (texts[row].as_py(), place.first + row, place.name)
+class TextColumn:
+    """Texts of a column, counted; `csv` says how they were read, if they are of a CSV file."""
 
+    def __init__(self, csv: CsvFormat | None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.n_missing = 0
+        # The first text that is no number, its row and its file.
+        self._first: tuple[str, int, str] | None = None
+        self._csv = csv
+        self._number = _WITHOUT_POINT if csv is not None and csv.decimal == "," else _NUMBER
 
-def _number(csv: CsvFormat | None) -> str:
-    """The form of a number, as the texts were read."""
-    return _WITHOUT_POINT if csv is not None and csv.decimal == "," else _NUMBER
+    def add(self, texts: Any, where: Where) -> None:
+        """Count the texts of a block."""
+        self.n_missing += texts.null_count
+        counts = pc.value_counts(texts.drop_null()).to_pylist()
+        self.counts.update({each["values"]: each["counts"] for each in counts})
+        if self._first is None:
+            row = pc.index(pc.match_substring_regex(texts, self._number), False).as_py()
+            self._first = None if row < 0 else (texts[row].as_py(), *where(row))
 
-
-def text_counts(texts: Any) -> dict[str, int]:
-    """How often each of the different texts is there."""
-    counts = pc.value_counts(texts.drop_null()).to_pylist()
-    return {each["values"]: each["counts"] for each in counts}
-
-
-def check_almost_numbers(
-    column: str,
-    where: str,
-    counts: Mapping[str, int],
-    first: tuple[str, int, str] | None,
-    csv: CsvFormat | None,
-) -> None:
-    """Raise if most texts of a column are numbers, but not all.
-
-    `first` is the `first_other`; `csv` says how the texts were read, if they are of a CSV file.
-    """
-    values, times = pa.array(list(counts), pa.string()), pa.array(list(counts.values()), pa.int64())
-    forms = (_number(csv), _NUMBER, _WITH_COMMA, _THOUSANDS)
-    almost = reduce(pc.or_, (pc.match_substring_regex(values, form) for form in forms))
-    n_values, n_numbers = (pc.sum(t).as_py() or 0 for t in (times, times.filter(almost)))
-    if first is None or 2 * n_numbers <= n_values:
-        return
-    text, row, name = first
-    what, advice, decimal = f"{text!r} {in_row(row, '')}", "correct it", False
-    thousands = re.match(_THOUSANDS, text)
-    comma = re.match(_WITH_COMMA, text) and (_show_decimal_commas(values) or not thousands)
-    if comma or re.match(_NUMBER, text):
-        what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
-        if csv is not None:
-            advice, decimal = "", True
-    elif thousands:
-        what += ", which looks like a number with separators of thousands"
-        advice = "write such numbers without them"
-        if csv is not None and csv.decimal is None and csv.separator != ",":
-            what += ", or with a decimal comma"
-            advice, decimal = "write numbers without separators of thousands", True
-    else:
-        what += f", while {n_numbers} of the {n_values} values read are numbers"
-    raise NotNumbersError(column, name or where, what, advice, decimal)
+    def check_almost_numbers(self, column: str, where: str) -> None:
+        """Raise if most texts are numbers, but not all."""
+        if self._first is None:
+            return
+        values, times = (pa.array(list(t)) for t in (self.counts, self.counts.values()))
+        forms = (self._number, _NUMBER, _WITH_COMMA, _THOUSANDS)
+        almost = reduce(pc.or_, (pc.match_substring_regex(values, form) for form in forms))
+        n_values, n_numbers = self.counts.total(), pc.sum(times.filter(almost)).as_py() or 0
+        if 2 * n_numbers <= n_values:
+            return
+        (text, row, name), csv = self._first, self._csv
+        what, advice, decimal = f"{text!r} {in_row(row, '')}", "correct it", False
+        thousands = re.match(_THOUSANDS, text)
+        comma = re.match(_WITH_COMMA, text) and (_show_decimal_commas(values) or not thousands)
+        if comma or re.match(_NUMBER, text):
+            what += f", which looks like a number with a decimal {'comma' if comma else 'point'}"
+            if csv is not None:
+                advice, decimal = "", True
+        elif thousands:
+            what += ", which looks like a number with separators of thousands"
+            advice = "write such numbers without them"
+            if csv is not None and csv.decimal is None and csv.separator != ",":
+                what += ", or with a decimal comma"
+                advice, decimal = "write numbers without separators of thousands", True
+        else:
+            what += f", while {n_numbers} of the {n_values} values read are numbers"
+        raise NotNumbersError(column, name or where, what, advice, decimal)

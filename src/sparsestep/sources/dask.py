@@ -74,13 +74,12 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
         raise TypeError(
             f"The source must be a Dask frame, not {type(source).__name__}, which has no columns."
         )
-    from sparsestep.sources.rows import pandas_field, read_type
+    from sparsestep.sources.rows import open_rows
 
     where = "the Dask frame"
     request = request.choosing(list(source.columns), where)
-    frame = source[request.names]
-    for name in request.names:
-        read_type(pandas_field(frame._meta, name))
+    frame = source[request.columns]
+    open_rows(frame._meta).select(request.columns)
     part = delayed(_frame_part)
     leaves = [part(number, request, piece) for number, piece in enumerate(frame.to_delayed())]
     return (*_computed(leaves, progress=bool(request.progress)), where)
@@ -104,13 +103,12 @@ def _array_part(
 
 def _frame_part(part: int, request: Request, frame: Any) -> tuple[Parts, RowCounts]:
     """Sums of one partition of a frame."""
-    from sparsestep.sources.rows import block_rows, pandas_batches, pandas_field, read_type
+    from sparsestep.sources.rows import block_rows, open_rows
     from sparsestep.sources.summing import partition_sums
 
-    fields = [pandas_field(frame, name) for name in request.names]
-    for field in fields:
-        read_type(field)
-    return partition_sums(pandas_batches(frame, fields, block_rows(len(fields))), part, request)
+    rows = open_rows(frame)
+    rows.select(request.columns)
+    return partition_sums(rows.batches(block_rows(len(request.columns))), part, request)
 
 
 def _predict_array(block: Any, estimator: Any, targets: Sequence[str] | None) -> Any:

@@ -1,13 +1,14 @@
 """Rows of Arrow and Parquet files; all headers are read before any row.
 
-Groups of rows of local Parquet files are decoded by the threads that sum them; everything else
-pyarrow reads in its own threads while ours compute the products of the rows before.
+Groups of rows of Parquet files are decoded by the threads that use them; everything else pyarrow
+reads in its own threads while ours compute the products of the rows before.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import chain, product
+from contextlib import contextmanager
+from functools import cache, partial
+from itertools import chain, groupby, product
+from operator import itemgetter
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -19,15 +20,13 @@ import pyarrow.parquet as pq
 
 from sparsestep.sources.files import Found, unreadable
 from sparsestep.sources.request import require_columns
-from sparsestep.sources.rows import Batches, Blocks, DatasetRows, Place, Rows
+from sparsestep.sources.rows import MOST_THREADS, Block, DatasetRows, Rows, packed, read_ahead
 
-# pyarrow.dataset decodes a group of rows of a Parquet file as a whole; remote files with larger
-# groups than this are read in slices, as all large local files are.
-ROW_GROUP_BYTES = 128 << 20
-# Groups of rows of local files up to this size are summed whole.
-WHOLE_GROUP_BYTES = 64 << 20
-# Headers read side by side.
-MOST_THREADS = 8
+# Groups of rows of Parquet files up to so many blocks are decoded whole, larger ones in slices.
+WHOLE_GROUP_BLOCKS = 4
+# Columns of a local file decoded at a time: few, so that they stay in the cache and their memory is
+# used again; enough to outweigh the opening of the file.
+COLUMNS_AT_ONCE = 8
 
 Header = TypeVar("Header")
 
@@ -36,13 +35,19 @@ def read_headers(found: Found, read: Callable[[str, Any], Header]) -> list[Heade
     """The headers of all files, read side by side; an error names the file."""
 
     def header(path: str) -> Header:
-        try:
+        with _naming(path):
             return read(path, found.system)
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(path, error) from error
 
-    with ThreadPoolExecutor(MOST_THREADS) as pool:
-        return list(pool.map(header, found.files))
+    return list(read_ahead(header, found.files, MOST_THREADS))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Name the file in an error of pyarrow."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from error
 
 
 class Files(DatasetRows):
@@ -60,7 +65,7 @@ class Files(DatasetRows):
         self._dataset = self._make(form, schemas[0] if self._base is None else None)
         # Columns of the folders come last.
         there = set(self._names[0])
-        self._of_folders = [n for n in self._dataset.schema.names if n not in there]
+        self._of_folders = {f.name: f for f in self._dataset.schema if f.name not in there}
         self.names += self._of_folders
 
     def _require_own_folder_columns(self, base: str) -> None:
@@ -83,7 +88,7 @@ class Files(DatasetRows):
 
     def _fields(self, name: str) -> list[tuple[Any, str]]:
         if name in self._of_folders:
-            return [(self._dataset.schema.field(name), self.where)]
+            return [(self._of_folders[name], self.where)]
         return super()._fields(name)
 
     def select(
@@ -114,28 +119,22 @@ class Files(DatasetRows):
 
     # -- the rows ----------------------------------------------------------------------------
 
-    def batches(self, size: int) -> Batches:
+    def batches(self, size: int) -> Iterator[Any]:
         """All rows in order; an error names the file."""
-        name = self._files[0]
         try:
-            for batch, place in self._batches(size):
-                name = place.name
-                yield batch, place
+            yield from super().batches(size)
         except pa.lib.ArrowCancelled:
             # pyarrow has a handler of its own for Ctrl-C.
             raise KeyboardInterrupt from None
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise self._blamed(error, name) from error
+            raise self._blamed(error) from error
 
-    def _batches(self, size: int) -> Batches:
-        """All rows in order, read by pyarrow.dataset."""
-        return super().batches(size)
-
-    def _blamed(self, error: Exception, name: str) -> ValueError:
+    def _blamed(self, error: Exception) -> ValueError:
         """The error with the name of its file, which pyarrow leaves out: found by reading again."""
         own = self._of_files(self._columns)
         form, schema = self._dataset.format, self._dataset.schema
-        for path in self._files[self._files.index(name) :]:
+        last = self._starts[-1][1]
+        for path in self._files[self._files.index(last) if last else 0 :]:
             alone = ds.dataset([path], format=form, schema=schema, filesystem=self._system)
             try:
                 for _ in alone.scanner(columns=own, batch_size=1 << 12).to_batches():
@@ -159,12 +158,15 @@ def arrow_files(found: Found) -> Files:
 
 
 class ParquetFiles(Files):
-    """Parquet files: large local ones are read by groups of rows, others by pyarrow.dataset."""
+    """Parquet files, read by groups of rows: in whole ones, or in slices of large ones.
+
+    pyarrow.dataset reads several groups ahead when the products take longer than the reading, so
+    its memory has no bound that we know.
+    """
 
     def __init__(self, found: Found) -> None:
         def header(path: str, system: Any) -> tuple[Any, list[int]]:
-            with system.open_input_file(path) as file:
-                meta = pq.read_metadata(file)
+            meta = pq.read_metadata(path, filesystem=system)
             groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
             return meta.schema.to_arrow_schema(), groups
 
@@ -178,102 +180,72 @@ class ParquetFiles(Files):
         """Number of rows."""
         return sum(map(sum, self._groups))
 
-    def _batches(self, size: int) -> Batches:
-        """All rows in order."""
-        # One group of rows, and as many files as make a block or two. Local files are read as they
-        # are decoded; remote ones in few, large requests.
-        self._read_ahead = {
-            "batch_readahead": 1,
-            "fragment_readahead": min(max(2 * size // self._mean_rows(), 1), 16),
-            "fragment_scan_options": ds.ParquetFragmentScanOptions(pre_buffer=not self._local),
-        }
-        return self._slices(size) if self._sliced(size) else super()._batches(size)
-
-    def _sliced(self, size: int) -> bool:
-        """Whether Parquet files are read a batch at a time instead of by pyarrow.dataset.
-
-        That one reads several groups of rows ahead when the products take longer than the reading,
-        so its memory has no bound that we know. It serves remote files, and many small ones.
-        """
-        large = self._local and self._mean_rows() >= size
-        return large or self._group_bytes() > ROW_GROUP_BYTES
-
-    def _group_bytes(self) -> int:
-        """Bytes of the columns chosen in the largest group of rows."""
-        return 8 * max(chain([0], *self._groups)) * len(self._columns)
-
-    def _mean_rows(self) -> int:
-        """Rows in a file, on average."""
-        return max(self.count() // len(self._files), 1)
-
-    def _slices(self, size: int) -> Batches:
-        """Rows of Parquet files, decoded by pyarrow's threads when we ask for them."""
-        own = self._of_files(self._columns)
-        for fragment in self._dataset.get_fragments():
-            first, keys = 0, ds.get_partition_keys(fragment.partition_expression)
-            with fragment.open() as opened:
-                # Without a buffer each column of a whole group would be read at once.
-                buffer = 1 << (18 if self._local else 22)
-                file = pq.ParquetFile(opened, pre_buffer=False, buffer_size=buffer)
-                for batch in file.iter_batches(size, columns=own):
-                    rows = len(batch)
-                    arrays = [
-                        pa.repeat(pa.scalar(keys.get(name), kind), rows)
-                        if name in self._of_folders
-                        else batch.column(name).cast(kind)
-                        for name, kind in self._types.items()
-                    ]
-                    part = pa.RecordBatch.from_arrays(arrays, names=self._columns)
-                    yield part, Place(fragment.path, first, rows)
-                    first += rows
-
-    def blocks(self, size: int) -> Blocks:
-        """All rows in order; the thread that sums a group of rows of a Parquet file decodes it.
+    def blocks(self, size: int) -> Iterator[Block]:
+        """All rows in order; the thread that uses a block decodes its groups of rows.
 
         That keeps all cores busy at less cost than pyarrow's threads beside ours, but a group can
         only be decoded from its beginning, so larger ones would take too much memory.
         """
-        if self._local and self._sliced(size) and self._group_bytes() <= WHOLE_GROUP_BYTES:
-            return self._in_groups(size)
-        return super().blocks(size)
+        if max(chain([0], *self._groups)) > WHOLE_GROUP_BLOCKS * size:
+            yield from super().blocks(size)
+            return
+        for rows, groups in packed(self._numbered_groups(), size):
+            yield Block(rows, partial(self._decoded, groups))
 
-    def _in_groups(self, size: int) -> Blocks:
-        """Groups of rows of Parquet files, small ones together."""
+    def _numbered_groups(self) -> Iterator[tuple[int, Any]]:
+        """The rows of each group of rows; its file and its number there."""
+        first = 0
         for fragment, groups in zip(self._dataset.get_fragments(), self._groups, strict=True):
-            fragment.ensure_complete_metadata()
-            first = 0
-            for run in _runs(groups, size):
-                rows = sum(groups[i] for i in run)
-                load = partial(self._decoded, fragment.subset(row_group_ids=run), rows)
-                yield load, [Place(fragment.path, first, rows)]
-                first += rows
+            self._reading(fragment.path, first)
+            # Read once for all blocks of a file, by the first thread that needs it.
+            footer = cache(partial(pq.read_metadata, fragment.path, filesystem=self._system))
+            for number, rows in enumerate(groups):
+                yield rows, ((fragment, footer), number)
+            first += sum(groups)
 
-    def _decoded(self, part: Any, rows: int, names: Sequence[str]) -> Any:
-        """Some columns of some groups of rows of a file, decoded in this thread."""
-        options = ds.ParquetFragmentScanOptions(
-            pre_buffer=False, use_buffered_stream=True, buffer_size=1 << 16
+    def _decoded(self, groups: Sequence[Any]) -> Iterator[Any]:
+        """The columns chosen of some groups of rows, decoded in this thread."""
+        files = [(file, [*own]) for file, own in groupby(groups, key=itemgetter(0))]
+        # Files that are far away or small are opened once.
+        step = COLUMNS_AT_ONCE if self._local and len(files) == 1 else len(self._columns)
+        for j in range(0, len(self._columns), step):
+            names = self._columns[j : j + step]
+            tables = []
+            for (fragment, footer), own in files:
+                numbers = [number for _, number in own]
+                with _naming(fragment.path), self._opened(fragment, footer()) as file:
+                    table = file.read_row_groups(numbers, self._of_files(names), use_threads=False)
+                    tables.append(self._typed(table, names, fragment))
+            yield from pa.concat_tables(tables).columns
+
+    def batches(self, size: int) -> Iterator[Any]:
+        """All rows in order, decoded by pyarrow's threads when we ask for them."""
+        first = 0
+        for fragment in self._dataset.get_fragments():
+            self._reading(fragment.path, first)
+            with _naming(fragment.path), self._opened(fragment) as file:
+                for batch in file.iter_batches(size, columns=self._of_files(self._columns)):
+                    first += batch.num_rows
+                    yield from self._typed(batch, self._columns, fragment).to_batches()
+
+    def _opened(self, fragment: Any, footer: Any = None) -> Any:
+        """A file to read; whole groups are read at once if it is far away."""
+        return pq.ParquetFile(
+            fragment.path,
+            metadata=footer,
+            filesystem=self._system,
+            pre_buffer=footer is not None and not self._local,
+            # Without a buffer each column of a whole group would be read at once.
+            buffer_size=1 << (18 if self._local else 22),
         )
-        try:
-            return part.to_table(
-                schema=self._dataset.schema,
-                columns=list(names),
-                batch_size=rows,
-                use_threads=False,
-                fragment_scan_options=options,
-            )
-        except (pa.ArrowException, OSError) as error:
-            raise self._blamed(error, part.path) from error
 
-
-def _runs(groups: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Numbers of neighbouring groups with at most `size` rows together, or of one group."""
-    run: list[int] = []
-    rows = 0
-    for i, count in enumerate(groups):
-        if run and rows + count > size:
-            yield run
-            run, rows = [], 0
-        run.append(i)
-        rows += count
-    if run:
-        yield run
+    def _typed(self, rows: Any, names: Sequence[str], fragment: Any) -> Any:
+        """A table of the columns, those of the folders included, of the types chosen."""
+        keys = ds.get_partition_keys(fragment.partition_expression)
+        arrays = [
+            pa.repeat(pa.scalar(keys.get(name), self._types[name]), rows.num_rows)
+            if name in self._of_folders
+            else rows.column(name).cast(self._types[name])
+            for name in names
+        ]
+        return pa.table(arrays, names=list(names))

@@ -6,8 +6,9 @@ Nothing here needs pyarrow, so that importing the package costs little.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal
 
@@ -68,7 +69,7 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class Request:
-    """The parameters of `read_moments`; after `choosing`, `features` are those to read."""
+    """The parameters of `read_moments`; after `choosing`, `features` are the columns to read."""
 
     target: str
     features: Sequence[str] | None
@@ -79,25 +80,56 @@ class Request:
     drop_missing: bool
     categories: Mapping[str, Sequence[str]]
     csv: CsvFormat | None
-    # The column of the source behind each feature, where its name is another.
-    behind: Mapping[str, str] = field(default_factory=dict)
 
     def choosing(self, names: Sequence[Any], where: str, index: Collection[str] = ()) -> "Request":
         """The same with the features to read, checked; see `choose`."""
         features = choose(names, self.target, self.features, self.weight, where, index)
-        return replace(self, features=features)
+        require_columns(self.categories, names, where)
+        for name, known in self.categories.items():
+            if name in (self.target, self.weight):
+                raise ValueError(f"Column {name!r} has categories, so it can only be a feature.")
+            if not known or len(set(known)) < len(known):
+                raise ValueError(f"The categories of {name!r} must be one or more different texts.")
+        chosen = replace(self, features=features)
+        if len(set(chosen.names)) < len(chosen.names):
+            raise ValueError(
+                f"Column {repeated(chosen.names)!r} of {where} has the name of a column that the "
+                "categories give; rename it."
+            )
+        return chosen
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the source: features, target and weight, in this order."""
+        weight = [] if self.weight is None else [self.weight]
+        return [*(self.features or ()), self.target, *weight]
+
+    @cached_property
+    def encoded(self) -> list[tuple[str, str]]:
+        """The columns to sum, with those that categories give, and the one behind each."""
+        known = {name: indicators(name, texts) for name, texts in self.categories.items()}
+        return [(new, name) for name in self.columns for new in known.get(name, [name])]
 
     @property
     def names(self) -> list[str]:
-        """Features, target and weight, in this order."""
-        weight = [] if self.weight is None else [self.weight]
-        return [*(self.features or ()), self.target, *weight]
+        """The columns to sum."""
+        return [name for name, _ in self.encoded]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features among the columns to sum."""
+        return tuple(self.names[: -1 if self.weight is None else -2])
 
     @property
     def no_rows(self) -> list[Sums]:
         """The sums of no rows, for each fold."""
-        features = tuple(self.features or ())
+        features = self.feature_names
         return [Sums.empty(len(features), 1, features, flat_y=True)] * (self.folds or 1)
+
+
+def indicators(column: str, categories: Sequence[str]) -> list[str]:
+    """Names of the columns of zeros and ones, for all categories but the first of several."""
+    return [f"{column}={category}" for category in categories[1:] or categories]
 
 
 def choose(
@@ -183,13 +215,12 @@ def folds_and_seed(folds: Any, seed: Any) -> tuple[int | None, int]:
     return None if folds is None else int(folds), int(seed)
 
 
-def load(module: str, extra: str | None = None) -> Any:
-    """Import a module, or say how to install its package."""
+def load(module: str, extra: str) -> Any:
+    """Import a module of an extra, or say how to install that."""
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.split(".")[0]
-        what = "pyarrow" if extra is None else f"'sparsestep[{extra}]'"
         raise ImportError(
-            f"This needs {package}, which cannot be imported; install it with: pip install {what}"
+            f"This needs {module.split('.')[0]}, which cannot be imported; install it with: "
+            f"pip install 'sparsestep[{extra}]'"
         ) from error

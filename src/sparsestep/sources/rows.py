@@ -1,15 +1,18 @@
-"""Rows of anything that Arrow can read, in batches and in order.
+"""Rows of anything that Arrow can read, in blocks and in order.
 
 Three things keep the memory bounded whatever the number of rows: only the columns asked for are
-read; batches hold a fixed number of bytes; and no more than a few of them exist at a time.
+read; blocks hold a fixed number of bytes; and no more than a few of them exist at a time.
 """
 
-import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,27 +27,31 @@ from sparsestep.sources.request import CsvFormat, require_columns
 # Bytes of a block of rows: large enough that each fold's share is worth a product, small enough
 # that one for each thread, as read and as gathered by fold, stays small beside the program itself.
 BLOCK_BYTES = 16 << 20
+# Beyond this many threads the reading is slower than the products.
+MOST_THREADS = 8
+
+# Where a row is: its number within a file, and the file.
+Where = Callable[[int], tuple[int, str]]
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where rows come from: rows `first` to `first + rows` of something with a name."""
+class Block(NamedTuple):
+    """Some rows, and a function that loads the columns chosen, one after another."""
 
-    name: str
-    first: int
     rows: int
-
-    def row(self, i: int) -> str:
-        """How a message says where row i of these is."""
-        return in_row(self.first + i, self.name)
+    load: Callable[[], Iterable[Any]]
 
 
-# A batch, and where its rows come from.
-Batches = Iterator[tuple[Any, Place]]
-# A function that returns a table with these columns, and maybe others.
-Load = Callable[[Sequence[str]], Any]
-# A function that loads the rows of a block, and their places.
-Blocks = Iterator[tuple[Load, list[Place]]]
+def loaded(table: Any) -> Block:
+    """The rows of a table or batch in memory."""
+    return Block(table.num_rows, lambda: table.columns)
+
+
+def after(first: int, place: Where) -> Where:
+    """Where the rows of a block are that begins at row `first`."""
+    return lambda row: place(first + row)
 
 
 def block_rows(columns: int) -> int:
@@ -52,13 +59,47 @@ def block_rows(columns: int) -> int:
     return max(BLOCK_BYTES // (8 * columns), 1)
 
 
-def loaded(table: Any) -> Load:
-    """A function that returns a table in memory, whatever columns are asked for."""
-    return lambda names: table
+def packed(parts: Iterable[tuple[int, _Item]], size: int) -> Iterator[tuple[int, list[_Item]]]:
+    """Neighbouring parts with at most `size` rows together, or one part, and their rows.
+
+    Each part comes after the number of its rows.
+    """
+    together: list[_Item] = []
+    have = 0
+    for rows, part in parts:
+        if have and have + rows > size:
+            yield have, together
+            together, have = [], 0
+        together.append(part)
+        have += rows
+    if have:
+        yield have, together
+
+
+def read_ahead(
+    function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None = None
+) -> Generator[_Result, None, None]:
+    """The function of each item, in order; threads compute those of the next items meanwhile."""
+    threads = threads or min(pa.cpu_count(), MOST_THREADS)
+    running: deque[Future[_Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                running.append(pool.submit(function, item))
+                del item
+                if len(running) > threads:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for job in running:
+                job.cancel()
 
 
 def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
     """The source behind the argument of `read_moments`."""
+    if isinstance(source, Rows):
+        return source
     if isinstance(source, str | os.PathLike):
         return _open_files([source], csv)
     if isinstance(source, ds.Dataset):
@@ -101,7 +142,7 @@ def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
 
 
 class Rows:
-    """An open source of rows: its columns, the columns chosen, and their values in batches.
+    """An open source of rows: its columns, the columns chosen, and their values in blocks.
 
     The columns are those of one schema, or of the schemas of several files.
     """
@@ -118,20 +159,45 @@ class Rows:
         self.names: list[str] = list(self._names[0])
         if len(other) > 1:
             self.names = list(dict.fromkeys(chain.from_iterable(self._names[i] for i in other)))
-        # Those in which pandas wrote its index.
-        self.index = [name for i in other for name in _index_columns(schemas[i])]
+        # Those in which pandas wrote its index; a range has no column.
+        said = (schemas[i].pandas_metadata or {} for i in other)
+        index = chain.from_iterable(each.get("index_columns", ()) for each in said)
+        self.index = [name for name in index if isinstance(name, str)]
 
     def count(self) -> int | None:
         """Number of rows, if that is known without a pass."""
         return None
 
-    def batches(self, size: int) -> Batches:
+    def batches(self, size: int) -> Iterator[Any]:
         """All rows in order, of the columns chosen."""
         raise NotImplementedError
 
-    def blocks(self, size: int) -> Blocks:
-        """The same rows in tables of at most `size` rows."""
-        return in_blocks(self.batches(size), size)
+    def blocks(self, size: int) -> Iterator[Block]:
+        """All rows in order, in blocks of at most about `size` rows."""
+        cut = (
+            batch.slice(start, size)
+            for batch in self.batches(size)
+            for start in range(0, batch.num_rows, size)
+        )
+        for _, parts in packed(((part.num_rows, part) for part in cut), size):
+            yield loaded(pa.Table.from_batches(parts))
+
+    def columns(self, size: int) -> Iterator[tuple[Where, dict[str, Any]]]:
+        """The columns of each block by name, in order and read ahead, and where its rows are."""
+        first = 0
+        for arrays in read_ahead(lambda block: [*block.load()], self.blocks(size)):
+            yield after(first, self.place), dict(zip(self._columns, arrays, strict=True))
+            first += len(arrays[0])
+
+    def place(self, row: int) -> tuple[int, str]:
+        """Where a row is that was read: its number within its file, and the file."""
+        start, name = self._starts[bisect_right(self._starts, row, key=itemgetter(0)) - 1]
+        return row - start, name
+
+    def _reading(self, name: str, first: int) -> None:
+        """Remember that rows from number `first` on are of this file."""
+        if name != self._starts[-1][1]:
+            self._starts.append((first, name))
 
     def select(
         self, names: Sequence[str], text: Collection[str] = (), as_is: Collection[str] = ()
@@ -139,6 +205,8 @@ class Rows:
         """Choose the columns. All must hold numbers but those in `text` and in `as_is`."""
         self._columns, self._text, self._as_is = list(names), set(text), set(as_is)
         self._types = {name: self._type(name) for name in names}
+        # The first row of each file that was read so far, counted over all files, and the file.
+        self._starts = [(0, "")]
 
     def text_among(self, names: Sequence[str]) -> list[str]:
         """The columns that hold text, in any of the files."""
@@ -189,12 +257,12 @@ class _Stream(Rows):
     def count(self) -> int | None:
         return self._rows
 
-    def batches(self, size: int) -> Batches:
-        return _placed(batch.select(self._columns) for batch in self._reader)
+    def batches(self, size: int) -> Iterator[Any]:
+        return (batch.select(self._columns) for batch in self._reader)
 
 
 class _Pandas(Rows):
-    """A pandas frame, turned into Arrow a slice at a time."""
+    """A pandas frame, turned into Arrow in slices: a copy of all might not fit beside it."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -202,15 +270,26 @@ class _Pandas(Rows):
         self.names = list(frame.columns)
 
     def _fields(self, name: str) -> list[tuple[Any, str]]:
+        """A column with the type that Arrow finds for it."""
         require_columns([name], self.names, self.where)
-        return [(pandas_field(self._frame, name), "")]
+        column = self._frame[name]
+        try:
+            # Text in columns of objects is found by their values only.
+            values = column if column.dtype == object else column.iloc[:0]
+            return [(pa.field(name, pa.array(values, from_pandas=True).type), "")]
+        except pa.ArrowException as error:
+            what = f"values that are not all numbers ({column.dtype})"
+            raise TypeError(f"Column {name!r} holds {what}: {error}") from error
 
     def count(self) -> int:
         return len(self._frame)
 
-    def batches(self, size: int) -> Batches:
-        fields = (pandas_field(self._frame, name) for name in self._columns)
-        return _placed(pandas_batches(self._frame[self._columns], fields, size))
+    def batches(self, size: int) -> Iterator[Any]:
+        frame = self._frame[self._columns]
+        schema = pa.schema([field for name in self._columns for field, _ in self._fields(name)])
+        for first in range(0, len(frame), size):
+            part = frame.iloc[first : first + size]
+            yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)
 
 
 class DatasetRows(Rows):
@@ -228,7 +307,7 @@ class DatasetRows(Rows):
         lines = isinstance(getattr(self._dataset, "format", None), ds.CsvFileFormat)
         return None if lines else int(self._dataset.count_rows())
 
-    def batches(self, size: int) -> Batches:
+    def batches(self, size: int) -> Iterator[Any]:
         """All rows in order, read ahead by pyarrow."""
         scanner = self._dataset.scanner(
             columns=self._columns,
@@ -237,51 +316,14 @@ class DatasetRows(Rows):
             cache_metadata=False,
             **self._read_ahead,
         )
-        name, first = "", 0
+        first = 0
         for tagged in scanner.scan_batches():
-            path = getattr(tagged.fragment, "path", "")
-            if path != name:
-                name, first = path, 0
-            rows = tagged.record_batch.num_rows
-            yield tagged.record_batch, Place(name, first, rows)
-            first += rows
-
-
-def _placed(batches: Iterable[Any]) -> Batches:
-    """Batches with their places in something without a name."""
-    first = 0
-    for batch in batches:
-        yield batch, Place("", first, batch.num_rows)
-        first += batch.num_rows
-
-
-def in_blocks(batches: Batches, size: int) -> Blocks:
-    """Batches cut, and put together to tables of at most `size` rows."""
-    waiting: list[Any] = []
-    places: list[Place] = []
-    have = 0
-    for batch, place in batches:
-        for start in range(0, batch.num_rows, size):
-            part = batch.slice(start, size)
-            if have + part.num_rows > size:
-                yield loaded(pa.Table.from_batches(waiting)), places
-                waiting, places, have = [], [], 0
-            waiting.append(part)
-            places.append(Place(place.name, place.first + start, part.num_rows))
-            have += part.num_rows
-    if waiting:
-        yield loaded(pa.Table.from_batches(waiting)), places
+            self._reading(getattr(tagged.fragment, "path", ""), first)
+            first += tagged.record_batch.num_rows
+            yield tagged.record_batch
 
 
 # -- types of columns ------------------------------------------------------------------------
-
-
-def _index_columns(schema: Any) -> list[str]:
-    """The columns in which pandas wrote the index of a frame, by its metadata."""
-    said = (schema.metadata or {}).get(b"pandas")
-    # A range has no column.
-    columns = [] if said is None else json.loads(said)["index_columns"]
-    return [name for name in columns if isinstance(name, str)]
 
 
 def read_type(field: Any, where: str = "") -> Any:
@@ -315,26 +357,6 @@ def is_text(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return kind in (pa.string(), pa.large_string(), pa.string_view())
-
-
-def pandas_field(frame: Any, name: str) -> Any:
-    """A column of a pandas frame, with the type that Arrow finds for it."""
-    column = frame[name]
-    try:
-        # Text in columns of objects is found by their values only.
-        values = column if column.dtype == object else column.iloc[:0]
-        return pa.field(name, pa.array(values, from_pandas=True).type)
-    except pa.ArrowException as error:
-        what = f"values that are not all numbers ({column.dtype})"
-        raise TypeError(f"Column {name!r} holds {what}: {error}") from error
-
-
-def pandas_batches(frame: Any, fields: Iterable[Any], size: int) -> Iterator[Any]:
-    """Columns of a pandas frame as Arrow batches: a copy of all might not fit beside it."""
-    schema = pa.schema(fields)
-    for first in range(0, len(frame), size):
-        part = frame.iloc[first : first + size]
-        yield pa.RecordBatch.from_pandas(part, schema, preserve_index=False)
 
 
 def row_of(row: int, source: str) -> str:

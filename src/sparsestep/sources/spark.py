@@ -72,7 +72,6 @@ def _partition_function(request: Request) -> Callable[[Iterator[Any]], Iterator[
     """The function that runs on the executors, once for each partition."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
         from pyspark import TaskContext
 
         from sparsestep.sources.summing import partition_sums
@@ -80,9 +79,8 @@ def _partition_function(request: Request) -> Callable[[Iterator[Any]], Iterator[
         context = TaskContext.get()
         assert context is not None
         part = context.partitionId()
-        tables = (pa.Table.from_arrays(batch.columns, names=request.names) for batch in batches)
         try:
-            parts, counts = partition_sums(tables, part, request)
+            parts, counts = partition_sums(batches, part, request)
         except ValueError as error:
             # Raised here it would reach the user inside the stack of the executor.
             yield _row(part, -1, error)

@@ -1,18 +1,14 @@
-"""`sparsestep predict`: a model and a table to predictions."""
+"""`sparsestep predict` and `report`: a model and a table to predictions, a model to a page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from sparsestep.cli.errors import said_by_options
-from sparsestep.cli.inputs import split_names, tell_decimal_comma
 from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output, Talk
-from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_batches
+from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_tables
 from sparsestep.model.file import read_document
-from sparsestep.model.predictions import Predictions
 from sparsestep.sources.request import CsvFormat
-from sparsestep.sources.rows import open_rows
-from sparsestep.sources.summing import rows_read
 
 
 def predict(
@@ -38,18 +34,21 @@ def predict(
         A row with a missing value, or a category that the model has never seen, gets a missing
         prediction, instead of being refused.
     """
+    from sparsestep.cli.inputs import opened, split_names
+    from sparsestep.model.predictions import Predictions
+    from sparsestep.sources.summing import rows_read
+
     screen = Screen(talk)
     check_outputs([("predictions", output)], [str(model), *data])
     document = read_document(model)
-    rows = open_rows(data[0] if len(data) == 1 else data, csv)
-    tell_decimal_comma(rows, csv, screen)
+    rows = opened(data, csv, screen)
     carried = split_names(keep or [], rows.names)
     show = PATIENCE if screen.shows_progress else False
     with said_by_options():
-        batches = Predictions(rows, document, carried, missing_as_null)
+        predictions = Predictions(rows, document, carried, missing_as_null)
         with rows_read(show, rows.count) as advance:
-            count = write_batches(output, _counted(batches, advance))
-    far, missing = batches.far, batches.missing
+            count = write_tables(output, _counted(predictions, advance))
+    far, missing = predictions.far, predictions.missing
     if far.rows:
         screen.warn(far.text())
     of_them = f", {missing} of them missing" if missing else ""
@@ -59,13 +58,38 @@ def predict(
             "rows": count,
             "rows_missing": missing,
             "rows_far_outside": far.rows,
-            "predictions": str(output),
+            "predictions": output,
         }
     )
 
 
-def _counted(batches: Predictions, advance: Any) -> Iterator[Any]:
-    """The batches, their rows counted when they are done with."""
-    for batch in batches:
-        yield batch
-        advance(batch.num_rows)
+def _counted(predictions: Iterable[Any], advance: Callable[[int], None]) -> Iterator[Any]:
+    """The predictions, their rows counted when they are done with."""
+    for table in predictions:
+        yield table
+        advance(table.num_rows)
+
+
+def report(
+    model: ModelFile,
+    /,
+    *,
+    output: Annotated[Path | None, Output] = None,
+    talk: Talk = Talk(),  # noqa: B008
+) -> None:
+    """The report on a model, as one HTML file.
+
+    Parameters
+    ----------
+    output
+        Write the report here (.html); beside the model, with its name, if not given.
+    """
+    from sparsestep.report import write_report
+
+    screen = Screen(talk)
+    file = model.with_suffix(".html") if output is None else output
+    document = read_document(model)
+    check_outputs([("report", file)], [str(model)])
+    write_report(document, file)
+    screen.wrote(report=file)
+    screen.json({"report": file})
