@@ -24,6 +24,7 @@ from sparsestep.errors import NotNumbersError, OutOfRangeError
 from sparsestep.words import quoted, repeated
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 Labels = Sequence[Any] | None
 # A block of rows of this size stays in the cache between the subtraction and the product.
 BLOCK_BYTES = 4 << 20
@@ -219,6 +220,35 @@ def weights(sample_weight: Any, n: int) -> Array:
         if not np.isfinite(w.sum()):
             raise ValueError("The sum of sample_weight is too large for a double; rescale it.")
     return w
+
+
+def fold_ids(folds: Any, n: int) -> tuple[Index, int]:
+    """The fold of each of n rows, and how many folds there are."""
+    if not (isinstance(folds, list | tuple) and any(np.ndim(fold) for fold in folds)):
+        ids = np.asarray(folds)
+        if ids.shape != (n,) or (n and ids.dtype.kind not in "iu"):
+            raise ValueError(f"folds must give a whole number from 0 for each of the {n} rows.")
+        ids = ids.astype(np.intp)
+        if n and ids.min() < 0:
+            raise ValueError(f"Row {int(ids.argmin())} has a negative fold number.")
+        return ids, int(ids.max(initial=-1)) + 1
+    ids, times = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
+    for number, fold in enumerate(folds):
+        index = np.asarray(fold)
+        if index.dtype == bool and index.shape == (n,):
+            index = np.flatnonzero(index)
+        if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+            raise ValueError(f"Fold {number} must be an array of row numbers.")
+        index = index.astype(np.intp)
+        if index.size and (index.min() < 0 or index.max() >= n):
+            raise ValueError(f"Fold {number} has row numbers outside 0 to {n - 1}.")
+        ids[index] = number
+        times += np.bincount(index, minlength=n)
+    if n and times.max() > 1:
+        raise ValueError(f"Row {int((times > 1).argmax())} is in the folds more than once.")
+    if n and times.min() < 1:
+        raise ValueError(f"Row {int(times.argmin())} is in no fold.")
+    return ids, len(folds)
 
 
 def column_name(j: int, labels: Labels) -> str:
