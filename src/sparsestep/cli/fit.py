@@ -22,7 +22,7 @@ from sparsestep.model.file import fitted_document, fitted_of, write_document
 from sparsestep.moments.table import whole_number
 from sparsestep.selection.criteria import Criterion
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, Rule, TrainAndTest
-from sparsestep.selection.grid import alpha_values, one_alpha
+from sparsestep.selection.fitting import alpha_values, one_alpha
 from sparsestep.solvers.scaled_problem import Settings
 
 FOLDS = 10

@@ -27,9 +27,8 @@ from sparsestep.moments.table import Table
 from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
 from sparsestep.selection.criteria import supported
 from sparsestep.selection.cross_validation import RULES, CVErrors, TrainAndTest, validation_errors
-from sparsestep.selection.grid import alphas_to_fit, fit_size
+from sparsestep.selection.fitting import Fits, alphas_to_fit, fit_alphas, fit_size
 from sparsestep.selection.shrinkage import shrunk_by_validation
-from sparsestep.solvers.fitting import Fits, fit_alphas
 from sparsestep.solvers.refinement import collinearity, refine
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size

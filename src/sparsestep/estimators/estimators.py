@@ -37,7 +37,7 @@ from sparsestep.moments.table import (
 )
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, TrainAndTest
-from sparsestep.selection.grid import alphas_wanted, one_alpha
+from sparsestep.selection.fitting import alphas_wanted, one_alpha
 from sparsestep.solvers.refinement import collinearity
 from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule

@@ -16,8 +16,7 @@ from sparsestep.selection.criteria import (
     least_criterion,
     supported,
 )
-from sparsestep.selection.grid import alphas_to_fit, fit_every_size
-from sparsestep.solvers.fitting import Fits, fit_alphas
+from sparsestep.selection.fitting import Fits, alphas_to_fit, fit_alphas, fit_every_size
 from sparsestep.solvers.refinement import refine_path
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors
-from sparsestep.solvers.fitting import Fits
+from sparsestep.selection.fitting import Fits
 from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
 
 Array = NDArray[np.float64]

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
-from sparsestep.solvers.fitting import Fits
+from sparsestep.selection.criteria import first_least
+from sparsestep.selection.fitting import Fits
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -280,16 +281,6 @@ class CVErrors:
         slack = self.se[best] if rule == "1se" else PAIRED_SHARE * self.paired_se
         near = np.flatnonzero(self.mean <= self.mean[best] + slack)
         return _first_best(self.mean, near[n_nonzero[near] == n_nonzero[near].min()])
-
-
-def first_least(values: Array, among: Index, slack: float) -> int:
-    """The first index `among` some whose value exceeds the smallest there by at most `slack`.
-
-    Neighbouring alphas often give the same model, whose values then differ by rounding only. The
-    first of them is taken, so that the choice does not depend on the last digit.
-    """
-    some = values[among]
-    return int(among[np.argmax(some <= some.min() + slack)])
 
 
 def _first_best(errors: Array, some: Index) -> int:
