@@ -20,9 +20,9 @@ from sparsestep.estimators.choosing import (
     by_criterion,
     by_size,
     by_validation,
+    fit_path,
 )
-from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import Path, fit_path
+from sparsestep.estimators.fitted import Fitted, Path
 from sparsestep.inference.summary import Summary, interval_level
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import (
@@ -38,7 +38,6 @@ from sparsestep.moments.table import (
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, TrainAndTest
 from sparsestep.selection.fitting import alphas_wanted, one_alpha
-from sparsestep.solvers.refinement import collinearity
 from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.sources.dask import moments as dask_moments
@@ -769,10 +768,6 @@ def sparsestep_path(
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
     with np.errstate(under="ignore"), one_blas_thread():
-        path = fit_path(moments, wanted, settings)
-        path, error = path._refined(rows, 0, moments.target(0), settings)
-        fullest = path.coefs[:, np.argmax(path.n_nonzero)]
-        known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
-    error = known.error if error is None else error
-    known.warn(error, "drop some of them, or fit one alpha to the rows.")
+        path, known = fit_path(moments, wanted, settings, rows)
+    known.warn("drop some of them, or fit one alpha to the rows.")
     return path

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
-from sparsestep.selection.criteria import first_least
-from sparsestep.selection.fitting import Fits
+from sparsestep.selection.fitting import Fits, first_least
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

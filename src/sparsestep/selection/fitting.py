@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import real_numbers, whole_number
 from sparsestep.reference import sparsestep_reference
-from sparsestep.selection.criteria import best_fitting
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.polish import polished
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
@@ -192,6 +191,21 @@ def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settin
     alphas, coefs = problem.alphas(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
     coefs = polished(problem, alphas, coefs, sizes=sizes, fit_intercept=settings.fit_intercept)
     return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]
+
+
+def first_least(values: Array, among: NDArray[np.intp], slack: float) -> int:
+    """The first index `among` some whose value exceeds the smallest there by at most `slack`.
+
+    Neighbouring alphas often give the same model, whose values then differ by rounding only. The
+    first of them is taken, so that the choice does not depend on the last digit.
+    """
+    some = values[among]
+    return int(among[np.argmax(some <= some.min() + slack)])
+
+
+def best_fitting(rss: Array, among: NDArray[np.intp]) -> int:
+    """The first index `among` some of the smallest residual sum of squares, but for rounding."""
+    return first_least(rss, among, 1e-9 * float(rss.max()))
 
 
 # -- which alphas ------------------------------------------------------------------------------
