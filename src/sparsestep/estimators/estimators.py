@@ -153,10 +153,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         -------
         self
         """
-        if is_dask(X):
-            return self.fit_moments(dask_moments(X, y, sample_weight))
-        table = self._table(X, y, sample_weight)
-        return self._choose(Moments._of_table(table), table)
+        return self._choose(*self._read(X, y, sample_weight))
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to moments: the same model as from the rows they came from.
@@ -246,6 +243,15 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """Drop the model of an earlier fit, and the attributes that only some rules set."""
         for name in ("_fitted", "inclusion_", "shrinkage_"):
             self.__dict__.pop(name, None)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Moments, Table | None]:
+        """The moments of X, y and weights, checked, and the rows themselves if in memory."""
+        if is_dask(X):
+            moments: Any = dask_moments(X, y, sample_weight)
+            self._adopt(moments)
+            return moments, None
+        table = self._table(X, y, sample_weight)
+        return Moments._of_table(table), table
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """X, y and weights, checked; stores the number and names of the columns."""
@@ -750,17 +756,13 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
-    rows, moments = None, X
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
-    elif is_dask(X):
-        moments = dask_moments(X, y, sample_weight)
-    else:
-        rows = model._table(X, y, sample_weight)
-        moments = Moments._of_table(rows)
-    if rows is None:
+        moments, rows = X, None
         model._adopt(moments)
+    else:
+        moments, rows = model._read(X, y, sample_weight)
     if np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."

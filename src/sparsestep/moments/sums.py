@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.errors import OutOfRangeError
-from sparsestep.moments.table import BLOCK_BYTES, Table, column_name
+from sparsestep.moments.table import BLOCK_BYTES, Table, column_name, in_one_piece
 from sparsestep.threads import side_by_side
 from sparsestep.words import few_of, quoted
 
@@ -494,36 +494,28 @@ def _contiguous_sums(table: Table, bounds: list[tuple[int, int]], sizes: Index) 
 
 def _scattered_sums(table: Table, ids: Index, sizes: Index) -> list[Sums]:
     """Sums of folds whose rows are anywhere."""
-    count, thin = len(sizes), sizes < table.m
-    block_sums, height = _kind_of_sums(table)
-    kept: list[list[Block]] = [[] for _ in sizes]
+    count, thin, y, w = len(sizes), sizes < table.m, table.y, table.weight
+    X = in_one_piece(table.X) if thin.any() else table.X
+    if w is not None:
+        ids = np.where(w > 0, ids, count)
     totals = [Accumulator(_no_rows(table), own=True) for _ in sizes]
+    for fold in np.flatnonzero(thin):
+        totals[fold].add(_thin_sums(table, _taken(X, y, w, np.flatnonzero(ids == fold))))
+    block_sums, height = _kind_of_sums(table)
     # Each fold's share of a block should itself be about a block.
     height *= min(count, STRIPES)
-    for low in range(0, table.n, height):
+    for low in range(0, 0 if thin.all() else table.n, height):
         part = slice(low, low + height)
-        X, y, here = table.X[part], table.y[part], ids[part]
-        w = None if table.weight is None else table.weight[part]
-        if w is not None:
-            here = np.where(w > 0, here, count)
-        order = np.argsort(here, kind="stable")
-        edges = np.searchsorted(here[order], np.arange(count + 1))
+        block = X[part], y[part], None if w is None else w[part]
+        order = np.argsort(ids[part], kind="stable")
+        edges = np.searchsorted(ids[part][order], np.arange(count + 1))
 
         def add(fold: int) -> None:
             rows = order[edges[fold] : edges[fold + 1]]  # noqa: B023
-            block = _take(X, rows), y[rows], None if w is None else w[rows]  # noqa: B023
-            if thin[fold]:
-                kept[fold].append(block)
-            else:
-                totals[fold].add(block_sums(block))
+            totals[fold].add(block_sums(_taken(*block, rows)))  # noqa: B023
 
-        present = np.flatnonzero(np.diff(edges)).tolist()
+        present = np.flatnonzero((np.diff(edges) > 0) & ~thin).tolist()
         side_by_side(add, present, table.n * table.m >= THREAD_ELEMENTS)
-    for fold in np.flatnonzero(thin & (sizes > 0)):
-        parts = list(zip(*kept[fold], strict=True))
-        rows = (sp.vstack if sp.issparse(table.X) else np.concatenate)(parts[0])
-        weight = None if table.weight is None else np.concatenate(parts[2])
-        totals[fold].add(_thin_sums(table, (rows, np.concatenate(parts[1]), weight)))
     return [total.result() for total in totals]
 
 
@@ -532,11 +524,11 @@ def _no_rows(table: Table) -> Sums:
     return Sums.empty(table.m, table.k, table.names, table.flat_y)
 
 
-def _take(X: Any, rows: Index) -> Any:
-    """Some rows of a block, in the order of its memory."""
-    if not sp.issparse(X) and abs(X.strides[0]) < abs(X.strides[1]):
-        return X.T[:, rows].T
-    return X[rows]
+def _taken(X: Any, y: NDArray[Any], w: Array | None, rows: Index) -> Block:
+    """Some of the rows, in the order of their memory."""
+    by_column = not sp.issparse(X) and abs(X.strides[0]) < abs(X.strides[1])
+    some = X.T[:, rows].T if by_column else X[rows]
+    return some, y[rows], None if w is None else w[rows]
 
 
 def _contiguous(ids: Index, count: int) -> list[tuple[int, int]] | None:
