@@ -30,7 +30,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsestep.errors import OutOfRangeError
-from sparsestep.moments.table import BLOCK_BYTES, Table, column_name, in_one_piece
+from sparsestep.moments.table import (
+    BLOCK_BYTES,
+    CentredRows,
+    Table,
+    column_name,
+    gram_of_rows,
+    in_one_piece,
+)
 from sparsestep.threads import side_by_side
 from sparsestep.words import few_of, quoted
 
@@ -73,59 +80,6 @@ def add_pairs(a: Pair, b: Pair) -> Pair:
     """The sum of two pairs."""
     high, low = two_sum(a[0], b[0])
     return two_sum(high, low + (a[1] + b[1]))
-
-
-class CentredRows:
-    """Centred rows times the square roots of their weights, and their targets.
-
-    The rows are ``A = X``, or ``A = diag(root) (X - 1 mean')`` with X sparse.
-    """
-
-    def __init__(
-        self, X: Any, y: Array, root: Array | None = None, mean: Array | None = None
-    ) -> None:
-        self.X, self.y, self.root, self.mean = X, y, root, mean
-
-    def dot(self, V: Array) -> Array:
-        """A V."""
-        if self.root is None or self.mean is None:
-            return np.asarray(self.X @ V)
-        product = self.X @ V - self.mean @ V
-        return np.asarray((product.T * self.root).T)
-
-    def transposed_dot(self, U: Array) -> Array:
-        """A' U."""
-        if self.root is None or self.mean is None:
-            return np.asarray(self.X.T @ U)
-        scaled = (U.T * self.root).T
-        return np.asarray(self.X.T @ scaled - np.multiply.outer(self.mean, scaled.sum(axis=0)))
-
-    def columns(self, which: Any = slice(None)) -> Array:
-        """Some columns of A, or all."""
-        if self.root is None or self.mean is None:
-            return np.asarray(self.X[:, which])
-        A: Array = self.X[:, which].toarray()
-        A -= self.mean[which]
-        A *= self.root[:, np.newaxis]
-        return A
-
-    def target(self, one: slice) -> "CentredRows":
-        """The same rows with one of their targets."""
-        return CentredRows(self.X, self.y[:, one], self.root, self.mean)
-
-
-def _gram(pieces: Sequence[CentredRows], m: int) -> Array:
-    """Sum of A'A over pieces of rows."""
-    total = np.zeros((m, m))
-    few: list[Array] = []
-    for piece in pieces:
-        # Single rows (differences of means) are stacked: each alone would cost a pass over S.
-        few.append(piece.columns())
-        if sum(map(len, few)) >= m or piece is pieces[-1]:
-            A = np.concatenate(few) if len(few) > 1 else few[0]
-            total += A.T @ A
-            few = []
-    return total
 
 
 @dataclass(frozen=True)
@@ -202,7 +156,7 @@ class Sums:
     def gram(self) -> Array:
         """S; in thin form made from the rows at the first access, and kept."""
         if self.xtx is None:
-            self.xtx = _gram(self.pieces or (), self.m)
+            self.xtx = gram_of_rows(self.pieces or (), self.m)
         return self.xtx
 
     def kept_rows(self) -> CentredRows:
@@ -315,7 +269,8 @@ def merge(
             grams = [part.xtx for part in parts if part.xtx is not None]
             if len(grams) < len(parts):
                 rows = [piece for part in parts if part.xtx is None for piece in part.pieces or ()]
-                grams, u, into_first = [*grams, _gram([*rows, CentredRows(u, v)], m)], u[:0], False
+                grams = [*grams, gram_of_rows([*rows, CentredRows(u, v)], m)]
+                u, into_first = u[:0], False
         xtx = _added(grams, u, grams[0] if into_first else None)
         diag = np.diagonal(xtx).copy()
     return Sums(
