@@ -17,9 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nist import REGRESSIONS, digits, exact_least_squares, of_doubles
 from rows import table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.inference import refinement as twofold
+from sparsestep.inference.facts import LostDigitsWarning, collinearity
 from sparsestep.reference import sparsestep_reference
-from sparsestep.solvers import refinement as twofold
-from sparsestep.solvers.refinement import LostDigitsWarning, collinearity
 
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.selection.grid import SearchRange, alpha_grid, every_size
+from sparsestep.selection.fitting import SearchRange, alpha_grid, every_size
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,7 @@ from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.model.file import document_of
 from sparsestep.report import render_report
-from sparsestep.selection.grid import SearchRange, every_size
-from sparsestep.solvers.fitting import fit_alphas
+from sparsestep.selection.fitting import SearchRange, every_size, fit_alphas
 from sparsestep.solvers.scaled_problem import Settings
 
 ALPHAS = np.array([200.0, 20.0, 2.0, 0.1])

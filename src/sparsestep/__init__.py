@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         SparseStepIC,
         sparsestep_path,
     )
-    from sparsestep.estimators.path import Path
+    from sparsestep.estimators.fitted import Path
     from sparsestep.model.file import load_model, save_model
     from sparsestep.moments.moments import Moments
     from sparsestep.report import write_report
@@ -49,7 +49,7 @@ __all__ = [
 _NAMES = {
     "display": {name for name in __all__ if name.endswith("Display")},
     "estimators.estimators": {"SparseStep", "SparseStepCV", "SparseStepIC", "sparsestep_path"},
-    "estimators.path": {"Path"},
+    "estimators.fitted": {"Path"},
     "model.file": {"load_model", "save_model"},
     "moments": {"Moments"},
     "report": {"write_report"},

@@ -31,6 +31,11 @@ def quoted(names: Sequence[str], most: int, more: str = "more") -> str:
     return few_of([repr(name) for name in names], most, more)
 
 
+def variables(k: int) -> str:
+    """A number of variables."""
+    return f"{k} variable{'' if k == 1 else 's'}"
+
+
 def made_up_names(m: int) -> list[str]:
     """What m columns without names are called."""
     return [f"x{j}" for j in range(m)]

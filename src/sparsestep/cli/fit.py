@@ -14,15 +14,14 @@ from sparsestep.cli.inputs import Reading, are_moments, expanded, read
 from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
-from sparsestep.estimators.choosing import by_alpha, by_criterion, by_size, by_validation
+from sparsestep.estimators.choosing import by_alpha, by_criterion, by_size, by_validation, fit_path
 from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import fit_path
 from sparsestep.model.document import Document, Kind
 from sparsestep.model.file import fitted_document, fitted_of, write_document
 from sparsestep.moments.table import whole_number
 from sparsestep.selection.criteria import Criterion
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, Rule, TrainAndTest
-from sparsestep.selection.grid import alpha_values, one_alpha
+from sparsestep.selection.fitting import alpha_values, one_alpha
 from sparsestep.solvers.scaled_problem import Settings
 
 FOLDS = 10
@@ -121,7 +120,7 @@ def fit(
         fitted, parameters = _fitted(choice, reading, wanted, settings, splitter)
         path = None
         if kind == "SparseStep" and (model or report):
-            path = fit_path(reading.whole, wanted, settings)
+            path, _ = fit_path(reading.whole, wanted, settings)
     document = fitted_document(
         fitted,
         kind,

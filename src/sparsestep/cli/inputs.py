@@ -15,8 +15,7 @@ from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.outputs import PATIENCE, Screen
 from sparsestep.errors import DroppedRowsWarning, InputError, OutOfRangeError, RowNamesWarning
-from sparsestep.moments.moments import Moments
-from sparsestep.moments.runs import require_all_folds
+from sparsestep.moments.moments import Moments, require_all_folds
 from sparsestep.sources import CsvFormat, read_categories, read_moments
 from sparsestep.sources.files import matching, require_distinct
 from sparsestep.sources.request import choose, indicators, require_columns

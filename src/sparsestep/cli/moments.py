@@ -8,8 +8,8 @@ from sparsestep.cli.inputs import TablesSeen, are_moments, expanded, read
 from sparsestep.cli.options import Data, Output, Seed, TableOptions, Talk, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError
-from sparsestep.moments.moments import Moments
-from sparsestep.moments.runs import Runs, require_complete, require_same_folds
+from sparsestep.moments.moments import Moments, require_complete, require_same_folds
+from sparsestep.moments.sums import Runs
 from sparsestep.moments.table import whole_number
 from sparsestep.words import few_of
 

@@ -11,10 +11,8 @@ from sparsestep.cli.inputs import expanded, read
 from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
 from sparsestep.cli.outputs import Screen, check_outputs, write_tables
 from sparsestep.errors import InputError
-from sparsestep.estimators.path import Path as ModelPath
-from sparsestep.estimators.path import fit_path
-from sparsestep.moments.moments import Moments
-from sparsestep.solvers.refinement import collinearity
+from sparsestep.estimators.choosing import fit_path
+from sparsestep.estimators.fitted import Path as ModelPath
 from sparsestep.solvers.scaled_problem import Settings
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ def path(
     moments = reading.whole
     settings = Settings(penalty_factor=reading.always(always), polish="swap" if polish else None)
     with screen.waiting(f"Fitting {moments.n_features} variables"):
-        found = fit_path(moments, wanted, settings)
+        found, known = fit_path(moments, wanted, settings)
     names = reading.names
     total = float(moments.yty)
     r2 = 1.0 - found.rss / total if total > 0 else np.zeros_like(found.rss)
@@ -75,7 +73,8 @@ def path(
         deviation = np.sqrt(moments.diag / moments.weight_sum)
         _draw(found, plot, deviation if standardized else None)
     _print(screen, found, names, r2)
-    notes = [*_lost_digits(moments, found), *reading.all_notes]
+    lost = known.lost("leave some of them out.")
+    notes = [*([] if lost is None else [str(lost)]), *reading.all_notes]
     screen.warn(*notes)
     screen.wrote(picture=plot, path=output)
     screen.json(
@@ -119,14 +118,6 @@ def _print(screen: Screen, found: ModelPath, names: list[str], r2: Array) -> Non
         sizes = ", ".join(map(str, found.missing_sizes))
         variables = "variable" if sizes == "1" else "variables"
         screen.warn(f"No alpha was found that keeps exactly {sizes} {variables}.")
-
-
-def _lost_digits(moments: Moments, found: ModelPath) -> list[str]:
-    """A note on lost digits of the largest model: without rows it cannot be refined."""
-    fullest = found.coefs[:, np.argmax(found.n_nonzero)]
-    known = collinearity(moments, fullest, fit_intercept=True)
-    lost = known.lost(known.error, "leave some of them out.")
-    return [] if lost is None else [str(lost)]
 
 
 def _listed(names: list[str], which: NDArray[np.bool_], sign: str) -> list[str]:

@@ -12,8 +12,7 @@ from sparsestep.display import base
 from sparsestep.display.parameters import documented
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import column_names
-from sparsestep.selection.grid import one_alpha
-from sparsestep.solvers.fitting import literal_steps
+from sparsestep.selection.fitting import literal_steps, one_alpha
 from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule
 

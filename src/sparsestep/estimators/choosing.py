@@ -1,7 +1,11 @@
 """Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
 
 Each `by_...` fits the alphas it needs, chooses one by the functions of `selection`, and gives the
-model to `_Models`, which refines it with the rows and adds standard errors and notes.
+model to `_Models`, which refines it with the rows and adds standard errors and notes. `fit_path`
+chooses none.
+
+Here `rows` are those of the moments. If they are given, coefficients of nearly collinear columns
+are refined with them.
 """
 
 from collections.abc import Callable
@@ -11,44 +15,85 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsestep.errors import ManyVariablesWarning, ModelSizeError, warn
-from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
-from sparsestep.estimators.path import Path, variables
-from sparsestep.inference.notes import (
-    AtTheEnd,
-    Determined,
-    Fingerprint,
-    LostDigits,
-    ManyVariables,
-    Note,
-    notes_of,
-)
+from sparsestep.estimators.fitted import CVResult, Fitted, Path, TargetModel
+from sparsestep.inference.facts import GOOD, Collinearity, Fingerprint, collinearity, notes_of
+from sparsestep.inference.notes import AtTheEnd, Determined, LostDigits, ManyVariables, Note
+from sparsestep.inference.refinement import refine, refine_path
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import Table
 from sparsestep.selection.averaging import averaged, errors_of_averages, model_weights
 from sparsestep.selection.criteria import supported
 from sparsestep.selection.cross_validation import RULES, CVErrors, TrainAndTest, validation_errors
-from sparsestep.selection.grid import alphas_to_fit, fit_size
+from sparsestep.selection.fitting import (
+    Fits,
+    alphas_to_fit,
+    fit_alphas,
+    fit_every_size,
+    fit_size,
+)
 from sparsestep.selection.shrinkage import shrunk_by_validation
-from sparsestep.solvers.fitting import Fits, fit_alphas
-from sparsestep.solvers.refinement import collinearity, refine
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import supported_size
 from sparsestep.sources.request import indicators
-from sparsestep.words import made_up_names, quoted
+from sparsestep.words import made_up_names, quoted, variables
 
 Array = NDArray[np.float64]
 # Residuals whose squares are this share of the target's own are rounding.
 _ROUNDING = 1e-10
 
 
+def fit_path(
+    moments: Moments, alphas: int | str | Array, settings: Settings, rows: Table | None = None
+) -> tuple[Path, Collinearity]:
+    """The path of one target for a number of alphas, for given ones, or for every size.
+
+    And how collinear the columns of its largest model are, with the error that is left.
+    """
+    moments = moments.target(0)
+    missing: tuple[int, ...] = ()
+    if by_size := isinstance(alphas, str):
+        fits, missing = fit_every_size(moments, settings)
+    else:
+        problem = ScaledProblem.of(moments, settings)
+        alphas = alphas_to_fit(problem, alphas, settings)
+        [[fits]] = fit_alphas([problem], alphas, settings)
+    path, error = _path(moments, fits, 0, settings, rows)
+    fullest = path.coefs[:, np.argmax(path.n_nonzero)]
+    known = collinearity(moments, fullest, fit_intercept=settings.fit_intercept)
+    known = known if error is None else replace(known, error=error)
+    return replace(path, missing_sizes=missing, by_size=by_size), known
+
+
+def _path(
+    moments: Moments, fits: Fits, target: int, settings: Settings, rows: Table | None
+) -> tuple[Path, float | None]:
+    """The models of one target, whose moments these are; and the error left, if refined."""
+    n_nonzero = fits.n_nonzero
+    rss, error = np.asarray(moments.rss(fits.coefs.T, fits.intercepts)), None
+    if rows is not None:
+        largest = np.abs(fits.coefs).max(axis=0, initial=0.0)
+        ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
+        # Some of the columns are no nearer to collinear than all of them, if rows tell all apart.
+        if len(ever.support) and not 0 < ever.expected <= GOOD:
+            refined = refine_path(rows, target, moments, fits, ever, settings)
+            fits, rss, error = refined or (fits, rss, error)
+    n, m = moments.weight_sum, moments.n_features
+    return Path(
+        alphas=fits.alphas,
+        coefs=fits.coefs.T,
+        intercepts=fits.intercepts,
+        n_nonzero=n_nonzero,
+        rss=rss,
+        n_samples=n,
+        feature_names=moments.feature_names,
+        supported_size=supported_size(n, m) if moments.is_thin else None,
+    ), error
+
+
 def by_alpha(
     moments: Moments, alpha: Array, settings: Settings, rows: Table | None = None
 ) -> Fitted:
-    """The model of one alpha, the only entry of an array.
-
-    Here and below `rows` are those of `moments`; if they are given, coefficients of nearly
-    collinear columns are refined with them.
-    """
+    """The model of one alpha, the only entry of an array."""
     models = _Models(moments, settings, rows)
     for t, fits in enumerate(fit_alphas([moments], alpha, settings)[0]):
         models.add(t, fits, 0, "given")
@@ -122,9 +167,7 @@ def by_validation(
                 data, fits, tests, errors, fit_intercept=settings.fit_intercept
             )
             say(f"shrinkage {rho:.4g}")
-        path = Path.of(data[0], fits[0])
-        if not rho:
-            path, _ = path._refined(rows, t, data[0], settings)
+        path, _ = _path(data[0], fits[0], t, settings, None if rho else rows)
         sizes = path.n_nonzero
         index = errors.chosen(rule, sizes)
         average = None
@@ -153,7 +196,8 @@ def by_validation(
             facts["shrinkage"] = f"{rho:.4g} (ridge on the variables kept)" if rho else "none"
         models.note_the_end(t, path, index, automatic=isinstance(alphas, int))
         model = models.add(t, fits[0], index, how, facts, path, cv=cv, average=average)
-        say(f"alpha {model.alpha:.5g} keeps {variables(int(np.count_nonzero(model.coef)))}")
+        count = np.count_nonzero(model.coef)
+        say(f"alpha {model.alpha:.5g} keeps {count} variable{'' if count == 1 else 's'}")
     return models.fitted()
 
 
@@ -193,7 +237,7 @@ def by_criterion(
     models = _Models(moments, settings, rows)
     for t, fits in enumerate(fit_alphas([problem], grid, settings)[0]):
         one = moments.target(t)
-        path, _ = Path.of(one, fits)._refined(rows, t, one, settings)
+        path, _ = _path(one, fits, t, settings, rows)
         index, values = path.select(criterion).index, path.criterion(criterion)
         name = criterion.upper()
         facts = {name: f"{values[index]:.1f}"}
@@ -258,13 +302,13 @@ class _Models:
         known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
         least_squares = inclusion is None and not (cv and cv.shrinkage)
         if least_squares:
-            error, advice = known.error, "drop some of them, or fit the rows in memory."
+            advice = "drop some of them, or fit the rows in memory."
             if rows is not None:
-                model = coef, intercept, alpha
-                coef, intercept, error = refine(rows, target, one, model, known, settings)
                 advice = "drop some of them, or combine them."
-            lost = known.warn(error, advice)
-            if lost is not None:
+            if rows is not None and known.expected > GOOD:
+                refined = refine(rows, target, one, fits, index, known, settings)
+                coef, intercept, known = *refined[:2], replace(known, error=refined[2])
+            if lost := known.warn(advice):
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
         errors, free = known.standard_errors(one, coef, fit_intercept=settings.fit_intercept)
         if not least_squares:

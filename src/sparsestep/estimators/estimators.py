@@ -20,9 +20,9 @@ from sparsestep.estimators.choosing import (
     by_criterion,
     by_size,
     by_validation,
+    fit_path,
 )
-from sparsestep.estimators.fitted import Fitted
-from sparsestep.estimators.path import Path, fit_path
+from sparsestep.estimators.fitted import Fitted, Path
 from sparsestep.inference.summary import Summary, interval_level
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import (
@@ -37,8 +37,7 @@ from sparsestep.moments.table import (
 )
 from sparsestep.selection.criteria import CRITERIA
 from sparsestep.selection.cross_validation import GIVEN_FOLDS, TrainAndTest
-from sparsestep.selection.grid import alphas_wanted, one_alpha
-from sparsestep.solvers.refinement import collinearity
+from sparsestep.selection.fitting import alphas_wanted, one_alpha
 from sparsestep.solvers.scaled_problem import Settings, penalty_factors
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.sources.dask import moments as dask_moments
@@ -154,10 +153,7 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         -------
         self
         """
-        if is_dask(X):
-            return self.fit_moments(dask_moments(X, y, sample_weight))
-        table = self._table(X, y, sample_weight)
-        return self._choose(Moments._of_table(table), table)
+        return self._choose(*self._read(X, y, sample_weight))
 
     def fit_moments(self, moments: Any) -> Self:
         """Fit to moments: the same model as from the rows they came from.
@@ -247,6 +243,15 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
         """Drop the model of an earlier fit, and the attributes that only some rules set."""
         for name in ("_fitted", "inclusion_", "shrinkage_"):
             self.__dict__.pop(name, None)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Moments, Table | None]:
+        """The moments of X, y and weights, checked, and the rows themselves if in memory."""
+        if is_dask(X):
+            moments: Any = dask_moments(X, y, sample_weight)
+            self._adopt(moments)
+            return moments, None
+        table = self._table(X, y, sample_weight)
+        return Moments._of_table(table), table
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """X, y and weights, checked; stores the number and names of the columns."""
@@ -751,17 +756,13 @@ def sparsestep_path(
         polish=polish,
         solver=solver,
     )
-    rows, moments = None, X
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments include y and the weights: leave out y and sample_weight.")
-    elif is_dask(X):
-        moments = dask_moments(X, y, sample_weight)
-    else:
-        rows = model._table(X, y, sample_weight)
-        moments = Moments._of_table(rows)
-    if rows is None:
+        moments, rows = X, None
         model._adopt(moments)
+    else:
+        moments, rows = model._read(X, y, sample_weight)
     if np.size(moments.mean_y) > 1:
         raise ValueError(
             f"A path has one target; y has {np.size(moments.mean_y)} columns: give one of them."
@@ -769,10 +770,6 @@ def sparsestep_path(
     wanted = alphas if isinstance(alphas, str) and alphas == "sizes" else alphas_wanted(alphas)
     settings = model._settings()
     with np.errstate(under="ignore"), one_blas_thread():
-        path = fit_path(moments, wanted, settings)
-        path, error = path._refined(rows, 0, moments.target(0), settings)
-        fullest = path.coefs[:, np.argmax(path.n_nonzero)]
-        known = collinearity(moments, fullest, fit_intercept=bool(fit_intercept))
-    error = known.error if error is None else error
-    known.warn(error, "drop some of them, or fit one alpha to the rows.")
+        path, known = fit_path(moments, wanted, settings, rows)
+    known.warn("drop some of them, or fit one alpha to the rows.")
     return path

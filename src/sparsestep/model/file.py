@@ -19,9 +19,9 @@ from msgspec.structs import asdict, astuple
 from numpy.typing import NDArray
 
 from sparsestep.errors import ModelFileError
-from sparsestep.estimators.fitted import CVResult, Fitted, TargetModel
-from sparsestep.estimators.path import Path
-from sparsestep.inference.notes import Fingerprint, RowsDropped
+from sparsestep.estimators.fitted import CVResult, Fitted, Path, TargetModel
+from sparsestep.inference.facts import Fingerprint
+from sparsestep.inference.notes import RowsDropped
 from sparsestep.inference.summary import t_interval
 from sparsestep.model.document import (
     FORMAT,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsestep.errors import MomentsFileError
-from sparsestep.moments.runs import Run
-from sparsestep.moments.sums import CentredRows, Sums
+from sparsestep.moments.sums import Run, Sums
+from sparsestep.moments.table import CentredRows
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 

@@ -1,10 +1,12 @@
 """Moments: the sums of the rows that the method needs, in one pass over any number of rows.
 
-The class is the public interface to `sums` (the formulas), `one_pass` (the rows) and `file`.
+The class is the public interface to `sums` (the rows and the formulas) and `file`.
 """
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
 from itertools import accumulate
 from typing import Any
 
@@ -13,10 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from sparsestep.moments import file as moments_file
-from sparsestep.moments.one_pass import fold_ids, fold_sums
-from sparsestep.moments.runs import Run, joined, require_all_folds, require_same_folds
-from sparsestep.moments.sums import Accumulator, Sums, is_thin, merge, require_mergeable
-from sparsestep.moments.table import Table
+from sparsestep.moments.sums import (
+    Accumulator,
+    Run,
+    Runs,
+    Sums,
+    fold_sums,
+    is_thin,
+    merge,
+    require_mergeable,
+)
+from sparsestep.moments.table import Table, fold_ids
 from sparsestep.threads import side_by_side
 
 Array = NDArray[np.float64]
@@ -542,3 +551,77 @@ def _read_only(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+# -- merging folds: no row is counted twice, and none forgotten ----------------------------------
+#
+# The moments of a fold carry its number (`Run`), merged moments the numbers of all their parts.
+# Moments of unknown origin carry none, and are not checked.
+
+
+def joined(a: Runs, b: Runs) -> Runs:
+    """The folds of both; an error if one of them is in both."""
+    found = {run.id: run for run in a}
+    for run in b:
+        known = found.get(run.id, replace(run, folds=frozenset()))
+        if twice := known.folds & run.folds:
+            shared = replace(run, folds=twice)
+            raise ValueError(f"Rows would count twice: {shared} is there twice; give it once.")
+        found[run.id] = replace(run, folds=known.folds | run.folds)
+    return tuple(found.values())
+
+
+def require_same_folds(pieces: Iterable[Runs]) -> Runs:
+    """The folds of all pieces; an error unless all incomplete runs have the same fold numbers.
+
+    The same folds of several sources are folds of the pooled rows. Different folds of different
+    runs do not belong together, and if the source is the same they share rows.
+    """
+    pieces = [runs for runs in pieces if runs]
+    parts: Runs = reduce(joined, filter(_is_partial, pieces), ())
+    for run in parts[1:]:
+        if (run.of, run.folds) != (parts[0].of, parts[0].folds):
+            raise _different(parts[0], run)
+    return reduce(joined, pieces, ())
+
+
+def require_all_folds(pieces: Sequence[Runs]) -> None:
+    """Raise unless the pieces are all folds of the same runs, or each a table of its own."""
+    together = require_same_folds(pieces)
+    if not any(map(_is_partial, pieces)):
+        return
+    require_complete(together)
+    for runs in pieces:
+        own = {run.id for run in runs}
+        others = [run for run in together if run.id not in own]
+        if others and not runs:
+            raise ValueError(
+                f"Moments that are no fold do not go with {others[0]}; give one or the other."
+            )
+        if others:
+            raise _different(runs[0], others[0])
+
+
+def require_complete(runs: Runs) -> None:
+    """Raise if folds are missing."""
+    for run in runs:
+        if run.missing:
+            first = next(fold for fold in range(run.of) if fold not in run.folds)
+            more = f", and {run.missing - 1} more" if run.missing > 1 else ""
+            raise ValueError(
+                f"Of the {run.of} folds of {run.source}, fold {first} is missing{more}; give all "
+                "folds of a run."
+            )
+
+
+def _is_partial(runs: Runs) -> bool:
+    """Whether folds are missing."""
+    return any(run.missing for run in runs)
+
+
+def _different(a: Run, b: Run) -> ValueError:
+    """The error for folds of different runs."""
+    return ValueError(
+        f"Folds of different runs do not go together: {a} (run {a.id[:8]}), and {b} (run "
+        f"{b.id[:8]}); give those of one run."
+    )

@@ -1,4 +1,4 @@
-"""Checked rows: X, y and weights of one table in memory, in blocks.
+"""Rows in memory: X, y and weights of one table, checked, in blocks; and centred rows to keep.
 
 Numbers come from anything: arrays, SciPy sparse matrices, frames and series of any library. What
 cannot be summed is refused with a sentence that names the column, the row or the parameter. No copy
@@ -24,6 +24,7 @@ from sparsestep.errors import NotNumbersError, OutOfRangeError
 from sparsestep.words import quoted, repeated
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 Labels = Sequence[Any] | None
 # A block of rows of this size stays in the cache between the subtraction and the product.
 BLOCK_BYTES = 4 << 20
@@ -221,9 +222,94 @@ def weights(sample_weight: Any, n: int) -> Array:
     return w
 
 
+def fold_ids(folds: Any, n: int) -> tuple[Index, int]:
+    """The fold of each of n rows, and how many folds there are."""
+    if not (isinstance(folds, list | tuple) and any(np.ndim(fold) for fold in folds)):
+        ids = np.asarray(folds)
+        if ids.shape != (n,) or (n and ids.dtype.kind not in "iu"):
+            raise ValueError(f"folds must give a whole number from 0 for each of the {n} rows.")
+        ids = ids.astype(np.intp)
+        if n and ids.min() < 0:
+            raise ValueError(f"Row {int(ids.argmin())} has a negative fold number.")
+        return ids, int(ids.max(initial=-1)) + 1
+    ids, times = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
+    for number, fold in enumerate(folds):
+        index = np.asarray(fold)
+        if index.dtype == bool and index.shape == (n,):
+            index = np.flatnonzero(index)
+        if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+            raise ValueError(f"Fold {number} must be an array of row numbers.")
+        index = index.astype(np.intp)
+        if index.size and (index.min() < 0 or index.max() >= n):
+            raise ValueError(f"Fold {number} has row numbers outside 0 to {n - 1}.")
+        ids[index] = number
+        times += np.bincount(index, minlength=n)
+    if n and times.max() > 1:
+        raise ValueError(f"Row {int((times > 1).argmax())} is in the folds more than once.")
+    if n and times.min() < 1:
+        raise ValueError(f"Row {int(times.argmin())} is in no fold.")
+    return ids, len(folds)
+
+
 def column_name(j: int, labels: Labels) -> str:
     """How a message calls column j."""
     return f"column {j if labels is None else repr(labels[j])}"
+
+
+# -- rows that are kept ------------------------------------------------------------------------
+
+
+class CentredRows:
+    """Centred rows times the square roots of their weights, and their targets.
+
+    The rows are ``A = X``, or ``A = diag(root) (X - 1 mean')`` with X sparse.
+    """
+
+    def __init__(
+        self, X: Any, y: Array, root: Array | None = None, mean: Array | None = None
+    ) -> None:
+        self.X, self.y, self.root, self.mean = X, y, root, mean
+
+    def dot(self, V: Array) -> Array:
+        """A V."""
+        if self.root is None or self.mean is None:
+            return np.asarray(self.X @ V)
+        product = self.X @ V - self.mean @ V
+        return np.asarray((product.T * self.root).T)
+
+    def transposed_dot(self, U: Array) -> Array:
+        """A' U."""
+        if self.root is None or self.mean is None:
+            return np.asarray(self.X.T @ U)
+        scaled = (U.T * self.root).T
+        return np.asarray(self.X.T @ scaled - np.multiply.outer(self.mean, scaled.sum(axis=0)))
+
+    def columns(self, which: Any = slice(None)) -> Array:
+        """Some columns of A, or all."""
+        if self.root is None or self.mean is None:
+            return np.asarray(self.X[:, which])
+        A: Array = self.X[:, which].toarray()
+        A -= self.mean[which]
+        A *= self.root[:, np.newaxis]
+        return A
+
+    def target(self, one: slice) -> "CentredRows":
+        """The same rows with one of their targets."""
+        return CentredRows(self.X, self.y[:, one], self.root, self.mean)
+
+
+def gram_of_rows(pieces: Sequence[CentredRows], m: int) -> Array:
+    """Sum of A'A over pieces of rows."""
+    total = np.zeros((m, m))
+    few: list[Array] = []
+    for piece in pieces:
+        # Single rows (differences of means) are stacked: each alone would cost a pass over S.
+        few.append(piece.columns())
+        if sum(map(len, few)) >= m or piece is pieces[-1]:
+            A = np.concatenate(few) if len(few) > 1 else few[0]
+            total += A.T @ A
+            few = []
+    return total
 
 
 # -- numbers from anything ---------------------------------------------------------------------

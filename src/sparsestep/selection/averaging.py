@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors
-from sparsestep.solvers.fitting import Fits
+from sparsestep.selection.fitting import Fits
 from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
 
 Array = NDArray[np.float64]
@@ -86,9 +86,10 @@ def errors_of_averages(
     settings: Settings,
 ) -> CVErrors:
     """The error of averaging on each fold, with the weights that the other folds give."""
-    mse = np.full((1, len(test)), np.nan)
-    for k in range(len(test) if len(test) > 1 else 0):
-        weights = model_weights(errors.without(k))
+
+    def error(k: int, others: CVErrors) -> float:
+        weights = model_weights(others)
         coef, intercept, _ = averaged(weights, fits[k].coefs, train[k], rho, settings)
-        mse[0, k] = test[k].rss(coef, intercept) / test[k].weight_sum
-    return CVErrors(mse, errors.weights, errors.total)
+        return float(test[k].rss(coef, intercept) / test[k].weight_sum)
+
+    return errors.by_others(error)

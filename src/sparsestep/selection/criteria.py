@@ -6,18 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sparsestep.selection.cross_validation import first_least
+from sparsestep.selection.fitting import first_least
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 Criterion = Literal["aic", "bic", "ebic", "gic"]
 CRITERIA = get_args(Criterion)
-
-
-def best_fitting(rss: Array, among: Index) -> int:
-    """The first index `among` some of the smallest residual sum of squares, but for rounding."""
-    return first_least(rss, among, 1e-9 * float(rss.max()))
 
 
 def criterion_path(criterion: str, rss: Array, n_nonzero: Index, n: float, m: int) -> Array:

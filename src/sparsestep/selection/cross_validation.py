@@ -8,7 +8,7 @@ A held-out error needs no row: for coefficients b and intercept a the fold's mom
 ``sum w (y - a - x'b)^2`` exactly (`Moments.rss`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments, leave_one_out
 from sparsestep.moments.table import Table
-from sparsestep.solvers.fitting import Fits
+from sparsestep.selection.fitting import Fits, first_least
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -240,8 +240,8 @@ class CVErrors:
     def of_rule(self, rule: str, n_nonzero: Index) -> "CVErrors":
         """The errors of a rule: on each fold that of the alpha which the other folds choose.
 
-        The smallest of many errors is too small for new rows, because its own folds chose it. NaN
-        for a single fold. (Another estimate from the same errors, of Tibshirani and Tibshirani
+        The smallest of many errors is too small for new rows, because its own folds chose it.
+        (Another estimate from the same errors, of Tibshirani and Tibshirani
         2009, doubles the error where folds are single rows.)
 
         Often many neighbouring alphas have the same smallest error on the other folds. The one in
@@ -249,19 +249,22 @@ class CVErrors:
         gained a variable. (The one nearest to the best of all folds would depend on the fold
         itself.)
         """
-        mse = np.full((1, len(self.weights)), np.nan)
-        for k in range(len(self.weights) if len(self.weights) > 1 else 0):
-            others = self.without(k)
+
+        def error(fold: int, others: CVErrors) -> float:
             equals = np.array([others.chosen(rule, n_nonzero)])
             if rule == "min":
                 equals = np.flatnonzero(others.mean <= others.mean.min() + _rounding(others.mean))
-            mse[0, k] = self.mse[equals[len(equals) // 2], k]
-        return CVErrors(mse, self.weights, self.total)
+            return float(self.mse[equals[len(equals) // 2], fold])
 
-    def without(self, fold: int) -> "CVErrors":
-        """The errors on the other folds."""
-        others = np.arange(len(self.weights)) != fold
-        return CVErrors(self.mse[:, others], self.weights[others], self.total)
+        return self.by_others(error)
+
+    def by_others(self, error: "Callable[[int, CVErrors], float]") -> "CVErrors":
+        """The error on each fold, given those on the others; NaN for a single fold."""
+        mse = np.full((1, len(self.weights)), np.nan)
+        for k in range(len(self.weights) if len(self.weights) > 1 else 0):
+            rest = np.arange(len(self.weights)) != k
+            mse[0, k] = error(k, CVErrors(self.mse[:, rest], self.weights[rest], self.total))
+        return CVErrors(mse, self.weights, self.total)
 
     def best(self) -> int:
         """Index of the smallest error; of equal errors that of the largest alpha."""
@@ -280,16 +283,6 @@ class CVErrors:
         slack = self.se[best] if rule == "1se" else PAIRED_SHARE * self.paired_se
         near = np.flatnonzero(self.mean <= self.mean[best] + slack)
         return _first_best(self.mean, near[n_nonzero[near] == n_nonzero[near].min()])
-
-
-def first_least(values: Array, among: Index, slack: float) -> int:
-    """The first index `among` some whose value exceeds the smallest there by at most `slack`.
-
-    Neighbouring alphas often give the same model, whose values then differ by rounding only. The
-    first of them is taken, so that the choice does not depend on the last digit.
-    """
-    some = values[among]
-    return int(among[np.argmax(some <= some.min() + slack)])
 
 
 def _first_best(errors: Array, some: Index) -> int:

@@ -13,7 +13,7 @@ from scipy.linalg import blas, lapack
 
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors, validation_errors
-from sparsestep.solvers.fitting import Fits
+from sparsestep.selection.fitting import Fits
 from sparsestep.solvers.scaled_problem import unit_gram
 from sparsestep.threads import side_by_side
 

@@ -1,6 +1,6 @@
 """Sums become coefficients.
 
-In: `Moments`, alphas and settings. Out: `Fits`, the coefficients for every alpha. The compiled
-engine (`annealing.pyx`) follows Algorithm 1 for many problems at once; `refinement` takes the
-digits that sums lose from the rows.
+In: `Moments` and settings as a `ScaledProblem`, alphas. Out: its coefficients for every alpha. The
+compiled engine (`annealing.pyx`) follows Algorithm 1 for many problems at once, `wide` on working
+sets of columns, and `polish` improves what they find.
 """

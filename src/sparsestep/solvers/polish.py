@@ -22,14 +22,16 @@ As long as all variables cost the same, neither the best move of a kind nor the 
 forward selection adds next depends on how much that is: what is found for one alpha serves for all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsestep.solvers.scaled_problem import spanned_by_earlier
+from sparsestep.solvers.scaled_problem import ScaledProblem, spanned_by_earlier
+from sparsestep.solvers.wide import supported_size
+from sparsestep.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -75,6 +77,44 @@ class RowGram:
 
 
 ColumnProducts = MatrixGram | RowGram
+
+
+# On matrices as small as these a second thread of linear algebra costs more than it saves.
+@one_blas_thread()
+def polished(
+    problem: ScaledProblem,
+    alphas: Array,
+    coefs: Array,
+    told: Callable[[int], None] = lambda count: None,
+    sizes: Sequence[int] | None = None,
+    *,
+    fit_intercept: bool,
+) -> Array:
+    """Each model after add, drop and swap, in units in which columns and ``X'y`` are of size 1.
+
+    Squares of the numbers as given may be beyond the range of floats. With `sizes`, see
+    `polish_path`; `told` is called with how many more models are done.
+    """
+    length = np.sqrt(problem.diag)
+    length[length == 0] = 1.0
+    S: Array | RowGram
+    most = None
+    if problem.is_thin:
+        S = RowGram(problem.left / length)
+        rank = np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True)
+        most = supported_size(int(rank) + fit_intercept, coefs.shape[2])
+    else:
+        S = problem.left / length / length[:, np.newaxis]
+    out = np.empty_like(coefs)
+    for t, q in enumerate(problem.q / length):
+        size = np.abs(q).max(initial=0.0) or 1.0
+        with np.errstate(over="ignore"):
+            prices = alphas[t] / size / size
+        units = size / length
+        found = polish_path(S, q / size, prices, problem.factor, coefs[t] / units, sizes, most)
+        out[t] = found * units
+        told(len(prices))
+    return out
 
 
 def polish_path(

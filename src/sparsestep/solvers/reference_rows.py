@@ -21,32 +21,11 @@ def sparsestep_reference_rows(
     callback: Callable[[float, Array], object] | None = None,
     **schedule: Any,
 ) -> Array:
-    """The loop of `sparsestep_reference` from the rows, for more columns than rows.
+    """The loop of `sparsestep_reference` from the rows A and y, centred if there is an intercept.
 
-    There ``X'X`` is singular, and the digits in which its null space shows are lost in forming it.
-    Here each step is a QR decomposition of the rows, and no matrix has a side of n_features twice.
-
-    Parameters
-    ----------
-    A : array_like of shape (n_samples, n_features)
-        The columns, centred if the model has an intercept.
-    y : array_like of shape (n_samples,)
-        The target, likewise.
-    alpha, penalty_factor, callback, **schedule
-        As in `sparsestep_reference`; `schedule` are gamma_0, gamma_stop, gamma_step, t_max and
-        epsilon.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-    >>> A = np.array([[3.0, 1.0, 1.0], [-1.0, 2.0, -1.0]])
-    >>> sparsestep_reference_rows(A, [3.0, -1.0], alpha=0.1)
-    array([1., 0., 0.])
+    With more columns than rows ``X'X`` is singular, and the digits in which its null space shows
+    are lost in forming it. Here each step is a QR decomposition of the rows, and no matrix has a
+    side of n_features twice. `schedule` are gamma_0 to epsilon of `sparsestep_reference`.
     """
     A, y = np.asarray(A, dtype=np.float64), np.asarray(y, dtype=np.float64)
     m = A.shape[1]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.sums import fold_sums
 from sparsestep.moments.table import Table, is_dask, text_names
 from sparsestep.sources.folds import Parts, RowCounts, finish, fold_numbers, merge
 from sparsestep.sources.request import Request, folds_and_seed, load

@@ -8,6 +8,7 @@ the counter-based generator Philox with the key (seed, part): they depend on not
 and the number of the row within its part, not on batches or threads.
 """
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,8 +20,7 @@ from numpy.typing import NDArray
 
 from sparsestep.errors import DroppedRowsWarning, warn
 from sparsestep.moments.moments import Moments
-from sparsestep.moments.runs import Run, run_id
-from sparsestep.moments.sums import Accumulator, Sums
+from sparsestep.moments.sums import Accumulator, Run, Sums
 from sparsestep.words import missing_by_column, sentence
 
 # Sums of each fold.
@@ -125,8 +125,20 @@ def finish(
     if folds is None:
         return Moments._make(found[0])
     # Without its folders: files of moments are handed on to others.
-    source, name = os.path.basename(where.rstrip("/")) or where, run_id(found)
+    source, name = os.path.basename(where.rstrip("/")) or where, _run_id(found)
     runs = [Run(name, source, folds, frozenset({k})) for k in range(folds)]
     return [
         Moments._make(replace(part, runs=(run,))) for part, run in zip(found, runs, strict=True)
     ]
+
+
+def _run_id(folds: Parts) -> str:
+    """A name for a run: a digest of its folds' sums, so that the same run has the same name."""
+    digest = hashlib.sha256()
+    for sums in folds:
+        digest.update(
+            f"{sums.n_samples} {sums.weight_sum!r} {sums.names}".encode("utf-8", "replace")
+        )
+        for part in (sums.mean, sums.diag, sums.xty, sums.yty):
+            digest.update(part.tobytes())
+    return digest.hexdigest()[:16]

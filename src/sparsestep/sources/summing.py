@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsestep.errors import InputError, MissingValueError, OutOfRangeError
-from sparsestep.moments.one_pass import fold_sums
+from sparsestep.moments.sums import fold_sums
 from sparsestep.moments.table import Table
 from sparsestep.sources.folds import FoldNumbers, Parts, RowCounts, added
 from sparsestep.sources.one_hot import encoded

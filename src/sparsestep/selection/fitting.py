@@ -1,11 +1,14 @@
-"""Which alphas to try: a grid from the null to the full model, and a search for every model size.
+"""Models for alphas: for given ones, for a grid from the null to the full model, for every size.
 
+Moments become scaled problems, the solvers' coefficients come back in the units of the data.
 `Sizes` below is a function from alphas, a row for each target, to the numbers of variables that
 their models keep. The engine fits many alphas for little more than the cost of one, so alphas are
 tried in rounds of many.
 """
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -15,25 +18,197 @@ from numpy.typing import NDArray
 
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import real_numbers, whole_number
-from sparsestep.selection.criteria import best_fitting
-from sparsestep.solvers.fitting import Fits, fit_alphas, swapped
-from sparsestep.solvers.scaled_problem import (
-    ScaledProblem,
-    Settings,
-    independent_columns,
-)
-from sparsestep.solvers.wide import supported_size
-from sparsestep.threads import one_blas_thread
+from sparsestep.reference import sparsestep_reference
+from sparsestep.solvers.engine import solve_all
+from sparsestep.solvers.polish import polished
+from sparsestep.solvers.reference_rows import sparsestep_reference_rows
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings, independent_columns
+from sparsestep.solvers.wide import solve_wide, supported_size
+from sparsestep.threads import one_blas_thread, side_by_side
 
 Array = NDArray[np.float64]
 Sizes = Callable[[Array], NDArray[np.intp]]
 
+# Below this many columns starting threads costs more than scaling.
+_MANY_COLUMNS = 100
 # The largest alpha tried, as a multiple of the first guess.
 _MOST_TIMES = 4.0**18
 # The alphas of a round while the ends are looked for.
 _ROUND = 6
 # Smaller guesses are raised to this one: products with the factors above must not underflow.
 _SMALLEST_GUESS = 1e-290
+
+
+@dataclass(frozen=True)
+class Fits:
+    """The models of one target for many alphas."""
+
+    alphas: Array  # (n_alphas,)
+    coefs: Array  # (n_alphas, m)
+    intercepts: Array  # (n_alphas,)
+    n_iter: int  # majorization steps, the most that any alpha of any target took
+
+    @property
+    def n_nonzero(self) -> NDArray[np.intp]:
+        """Number of variables selected by each model."""
+        return np.asarray(np.count_nonzero(self.coefs, axis=1))
+
+    def take(self, index: NDArray[np.intp]) -> "Fits":
+        """The models of some of the alphas."""
+        return Fits(self.alphas[index], self.coefs[index], self.intercepts[index], self.n_iter)
+
+
+def fit_alphas(
+    data: Sequence[Moments | ScaledProblem], alphas: Array, settings: Settings
+) -> list[list[Fits]]:
+    """For each of `data` the models of each target; `alphas` are common or a row per target.
+
+    Moments are made a `ScaledProblem` here. One that is given is there to be solved again for other
+    alphas, so what its matrix needs for that is kept.
+    """
+    told = _told(len(data) * np.size(data[0].mean_y) * alphas.shape[-1], settings)
+    dense = [k for k, each in enumerate(data) if not each.is_thin]
+    thin = [[k] for k, each in enumerate(data) if each.is_thin]
+    found: dict[int, list[Fits]] = {}
+
+    def fit(some: list[int]) -> None:
+        models = _fit([data[k] for k in some], alphas, settings, told)
+        found.update(zip(some, models, strict=True))
+
+    if dense:
+        fit(dense)
+    # One at a time for each thread, so that no more copies of rows are made than are in use.
+    if settings.n_jobs == 1 or len(thin) < 2:
+        for each in thin:
+            fit(each)
+    else:
+        with one_blas_thread(), ThreadPoolExecutor(max_workers=settings.n_jobs) as pool:
+            list(pool.map(fit, thin))
+    return [found[k] for k in range(len(data))]
+
+
+def _told(total: int, settings: Settings) -> Callable[[int], None]:
+    """A function that counts models, and tells whoever watches how many of all are done."""
+    watch = settings.watch
+    if watch is None:
+        return lambda count: None
+    total *= 2 if settings.polish else 1
+    done, lock = 0, threading.Lock()
+
+    def told(count: int) -> None:
+        nonlocal done
+        with lock:
+            # One that is solved again with more care is counted again.
+            done = min(done + count, total)
+            watch(done, total)
+
+    return told
+
+
+def _fit(
+    data: Sequence[Moments | ScaledProblem],
+    alphas: Array,
+    settings: Settings,
+    told: Callable[[int], None],
+) -> list[list[Fits]]:
+    """The models of each target of moments that are all thin, or all dense."""
+
+    def problem_of(each: Moments | ScaledProblem) -> ScaledProblem:
+        return each if isinstance(each, ScaledProblem) else ScaledProblem.of(each, settings)
+
+    many = len(data) > 1 and len(data[0].mean_x) >= _MANY_COLUMNS
+    problems = side_by_side(problem_of, data, many)
+    scaled = [problem.alphas(alphas) for problem in problems]
+    pairs = list(zip(problems, scaled, strict=True))
+    if settings.solver == "reference":
+        found = [_literally(*pair, settings) for pair in pairs]
+    elif problems[0].is_thin:
+        found = [solve_wide(problem.working_sets, row, told) for problem, row in pairs]
+    else:
+        for each in data:
+            if isinstance(each, ScaledProblem):
+                each.gram.prepare()
+        grams = [problem.gram for problem in problems]
+        coefs, n_iter = solve_all(grams, scaled, settings.schedule, settings.n_jobs, told)
+        found = [(each, n_iter) for each in coefs]
+    fits = []
+    for (problem, row), (b, n_iter) in zip(pairs, found, strict=True):
+        if settings.polish is not None:
+            b = polished(problem, row, b, told, fit_intercept=settings.fit_intercept)
+        fits.append(_by_target(problem, alphas, b, n_iter))
+    return fits
+
+
+def _by_target(problem: ScaledProblem, alphas: Array, coefs: Array, n_iter: int) -> list[Fits]:
+    """The models of each target in the units of the data."""
+    rows = zip(np.broadcast_to(alphas, coefs.shape[:2]), *problem.back(coefs), strict=True)
+    return [Fits(*row, n_iter) for row in rows]
+
+
+# Beyond the range of floats a penalty is infinite, and the loop leaves the variable out.
+@np.errstate(over="ignore")
+def _literally(
+    problem: ScaledProblem,
+    alphas: Array,
+    settings: Settings,
+    callback: Callable[[float, Array], object] | None = None,
+) -> tuple[Array, int]:
+    """The literal loop for each target and alpha, and its number of steps."""
+    schedule = settings.schedule
+    how: dict[str, Any] = {"penalty_factor": problem.factor, "callback": callback}
+    loop = sparsestep_reference_rows if problem.is_thin else sparsestep_reference
+    coefs = [
+        [loop(problem.left, right, alpha, **how, **vars(schedule)) for alpha in row]
+        for right, row in zip(problem.right, alphas, strict=True)
+    ]
+    return np.array(coefs).reshape(*alphas.shape, -1), len(schedule.gammas()) * schedule.t_max
+
+
+# Several threads wait for each other longer than the steps take.
+@one_blas_thread()
+def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[Array, Array]:
+    """The gammas of the literal loop, and the coefficients after each, (m, n_gammas).
+
+    For one target, in the units and on the columns of a fit: what may not enter stays zero.
+    """
+    problem = ScaledProblem.of(moments, settings)
+    alphas = problem.alphas(np.array([alpha]))
+    if problem.is_thin and settings.solver != "reference" and alpha > 0:
+        [sets] = problem.working_sets
+        sets.solve(alphas[0])
+        outside = np.ones(moments.n_features, dtype=bool)
+        outside[sets.sets[0]] = False
+        problem.left[:, outside] = 0.0
+    # The last step at each gamma overwrites those before it.
+    steps: dict[float, Array] = {}
+    final = _literally(problem, alphas, settings, steps.__setitem__)[0][0, 0]
+    return np.array(list(steps)), np.column_stack([*list(steps.values())[:-1], final])
+
+
+def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
+    """Models of one target and these sizes that no swap of two variables improves."""
+    problem = ScaledProblem.of(moments, settings)
+    alphas, coefs = problem.alphas(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
+    coefs = polished(problem, alphas, coefs, sizes=sizes, fit_intercept=settings.fit_intercept)
+    return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]
+
+
+def first_least(values: Array, among: NDArray[np.intp], slack: float) -> int:
+    """The first index `among` some whose value exceeds the smallest there by at most `slack`.
+
+    Neighbouring alphas often give the same model, whose values then differ by rounding only. The
+    first of them is taken, so that the choice does not depend on the last digit.
+    """
+    some = values[among]
+    return int(among[np.argmax(some <= some.min() + slack)])
+
+
+def best_fitting(rss: Array, among: NDArray[np.intp]) -> int:
+    """The first index `among` some of the smallest residual sum of squares, but for rounding."""
+    return first_least(rss, among, 1e-9 * float(rss.max()))
+
+
+# -- which alphas ------------------------------------------------------------------------------
 
 
 class _Search(NamedTuple):
@@ -63,7 +238,7 @@ class SearchRange:
     full: int
     always: int = 0  # number of variables without a penalty, which are in every model
     spread: float = 1.0  # the largest penalty factor over the smallest
-    wide: bool = False  # whether the moments are thin, and their rank is less than the columns
+    search: _Search = _DENSE  # `_WIDE` if moments are thin, and their rank less than the columns
 
     @classmethod
     def of(
@@ -95,12 +270,8 @@ class SearchRange:
             supported = supported_size(rank + settings.fit_intercept, len(factor))
             full = min(full, supported if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
-        return cls(guess, full, always, float(most / least) if used.any() else 1.0, wide)
-
-    @property
-    def search(self) -> _Search:
-        """How closely and how far alphas are tried."""
-        return _WIDE if self.wide else _DENSE
+        spread = float(most / least) if used.any() else 1.0
+        return cls(guess, full, always, spread, _WIDE if wide else _DENSE)
 
 
 def one_alpha(alpha: Any) -> Array:

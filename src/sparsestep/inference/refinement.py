@@ -1,4 +1,4 @@
-"""Least squares on the kept columns to the last digit, from the rows; and its standard errors.
+"""Least squares on the kept columns to the last digit, from the rows.
 
 With the sums of the kept columns in units of their lengths, ``C = D^-1 S D^-1``, normal equations
 lose as many digits as the condition number of C has, which is the square of that of the columns
@@ -15,33 +15,25 @@ factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refi
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.linalg import lapack
 
-from sparsestep.errors import LostDigitsWarning, warn
+from sparsestep.inference.facts import GOOD, Collinearity, collinearity
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.sums import Pair, add_pairs, two_sum
 from sparsestep.moments.table import Table
 from sparsestep.penalty import weights
-from sparsestep.reference import negligible
-from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
+from sparsestep.selection.fitting import Fits
+from sparsestep.solvers.scaled_problem import Settings, units
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Larger errors are reported: fewer than six digits are left.
-_BAD = 1e-6
-# A column has a part in a combination that is nil if its weight there is above this.
-_PART = 1e-6
-# Errors of the normal equations up to this size are not worth another look at the rows.
-_GOOD = 1e-11
 _LAST_DIGITS = 1e-13
 # Below this reciprocal condition number of the normal equations the rows are factorized.
 _HOPELESS = 1e-13
@@ -57,109 +49,24 @@ _LARGEST = 1 << 25
 _SPLITTER = 2.0**27 + 1.0
 
 
-@dataclass(frozen=True)
-class Collinearity:
-    """The condition of the columns kept, and what normal equations lose by it."""
-
-    support: Index  # the columns kept
-    length: Array  # square roots of their sums of squares
-    sums: Array  # C, their sums of squares and products in units of these lengths
-    factor: Array  # the Cholesky factor of C; not valid if `rcond` is 0
-    rcond: float  # reciprocal condition number of C: the square of that of the columns
-    offset: float  # largest mean beside its deviation; 0 without an intercept
-    # Relative error that normal equations may leave. It is 0 with fewer rows than columns kept:
-    # then there are many solutions, however many digits are right.
-    error: float
-
-    @property
-    def condition_number(self) -> float:
-        """Condition number of the standardized columns."""
-        return float(1.0 / np.sqrt(max(self.rcond, _EPS)))
-
-    def solve(self, g: Array) -> Array:
-        """``S^-1 g``."""
-        solution: Array = lapack.dpotrs(self.factor, g / self.length, lower=True)[0]
-        return solution / self.length
-
-    def inverse_diagonal(self) -> Array:
-        """The diagonal of ``S^-1``; NaN for columns that depend on others, but for rounding.
-
-        Their effects are not identified.
-        """
-        if self.rcond > len(self.support) * _EPS:
-            diagonal = np.diag(lapack.dpotri(self.factor, lower=True)[0])
-        else:
-            values, vectors = np.linalg.eigh(self.sums)
-            null = values <= negligible(len(values))
-            diagonal = np.sum(vectors[:, ~null] ** 2 / values[~null], axis=1)
-            diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
-        return np.asarray(diagonal / self.length / self.length)
-
-    def standard_errors(
-        self, moments: Moments, coef: Array, *, fit_intercept: bool
-    ) -> tuple[Array, float]:
-        """Standard errors of the non-zero coefficients, NaN elsewhere; and the degrees of freedom.
-
-        As if the variables kept, A, had been chosen beforehand: with n the sum of the weights
-
-            sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
-        """
-        errors = np.full(len(coef), np.nan)
-        free = moments.weight_sum - len(self.support) - fit_intercept
-        if free <= 0 or not len(self.support):
-            return errors, max(float(free), 0.0)
-        rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
-        errors[self.support] = np.sqrt(rss / free) * np.sqrt(self.inverse_diagonal())
-        return errors, float(free)
-
-    def lost(self, error: float, advice: str) -> LostDigitsWarning | None:
-        """What to say if an error has left fewer than six digits."""
-        return LostDigitsWarning(self.condition_number, error, advice) if error > _BAD else None
-
-    def warn(self, error: float, advice: str) -> LostDigitsWarning | None:
-        """Say so if an error has left fewer than six digits; and what was said."""
-        if lost := self.lost(error, advice):
-            warn(lost)
-        return lost
-
-
-def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:
-    """How well the kept columns can be told apart, by the moments."""
-    support = np.flatnonzero(coef)
-    C, length = unit_gram(moments, support, fit_intercept=fit_intercept)
-    offset = 0.0
-    if fit_intercept:
-        deviation = length / np.sqrt(moments.weight_sum)
-        offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
-    factor, rcond = C, 0.0
-    if len(support):
-        factor, failed = lapack.dpotrf(C, lower=True)
-        if not failed:
-            rcond = float(lapack.dpocon(factor, np.linalg.norm(C, 1), uplo="L")[0])
-    rank = moments.n_samples - fit_intercept
-    error = _EPS / max(rcond, _EPS) if 0 < len(support) <= rank else 0.0
-    return Collinearity(support, length, C, factor, rcond, offset, error)
-
-
 def refine(
     table: Table,
     target: int,
     moments: Moments,
-    point: tuple[Array, float, float],
+    fits: Fits,
+    index: int,
     known: Collinearity,
     settings: Settings,
 ) -> tuple[Array, float, float]:
     """Coefficients and intercept of least squares on the kept columns, and the error left in them.
 
     Columns that depend on each other have many; then it is the solution of least norm in the units
-    of the equations. `point` are coefficients, intercept and alpha, `moments` those of the rows and
-    of this target, `known` the `collinearity` of the coefficients.
+    of the equations. The model is that of `index` among the `fits`, `moments` are those of the rows
+    and of this target, `known` is the `collinearity` of the coefficients.
     """
-    coef, intercept, _ = point
+    coef, intercept = fits.coefs[index], float(fits.intercepts[index])
     unrefined = coef, intercept, known.error
-    if known.error * (1.0 + known.offset) <= _GOOD or not _is_least_squares(
-        moments, point, known, settings
-    ):
+    if not _is_least_squares(moments, coef, float(fits.alphas[index]), known, settings):
         return unrefined
     rows = _Rows(table, target, moments, known, settings.fit_intercept)
     start = coef[known.support] * rows.unit, intercept / rows.unit_y
@@ -168,12 +75,12 @@ def refine(
     if known.rcond > _HOPELESS:
         if size > _BLOCK:
             found = _by_sums(rows, *start, doubles=True)
-        if not found[2] <= _GOOD:
+        if not found[2] <= GOOD:
             better = found[:2] if found[2] < known.error else start
             found = _by_sums(rows, *better, doubles=False)
-    if not found[2] <= _GOOD and size <= _LARGEST:
+    if not found[2] <= GOOD and size <= _LARGEST:
         found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
-    if not found[2] < known.error * (1.0 + known.offset):
+    if not found[2] < known.expected:
         return unrefined
     result = np.zeros_like(coef)
     result[known.support] = found[0] / rows.unit
@@ -184,28 +91,24 @@ def refine_path(
     table: Table,
     target: int,
     moments: Moments,
-    models: tuple[Array, Array, Array],
+    fits: Fits,
+    ever: Collinearity,
     settings: Settings,
-) -> tuple[Array, Array, Array, float] | None:
-    """Coefficients, intercepts and residual sums of squares of many models, if rows give more.
+) -> tuple[Fits, Array, float] | None:
+    """Many models, their residual sums of squares, and the largest error left; if rows give more.
 
-    And the largest error left in the coefficients. In plain doubles, so that a round for all models
-    is two products with the rows. `models` are coefficients, a row for each model, intercepts and
-    alphas; the rest is as in `refine`.
+    In plain doubles, so that a round for all models is two products with the rows. `ever` is the
+    `collinearity` of all columns that any of the models keeps; the rest is as in `refine`.
     """
-    coefs, intercepts, alphas = models
-    largest = np.abs(coefs).max(axis=0, initial=0.0)
-    ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
-    # Some of the columns are no nearer to collinear than all of them, if the rows tell all apart.
-    if 0 < ever.error * (1.0 + ever.offset) <= _GOOD or not len(ever.support):
-        return None
+    coefs, intercepts = fits.coefs, fits.intercepts
     known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
-    points = zip(coefs, intercepts, alphas, strict=True)
     errors = np.array([each.error for each in known])
-    expected = errors * [1.0 + each.offset for each in known]
+    expected = np.array([each.expected for each in known])
     poor = [
-        error > _GOOD and each.rcond > 0 and _is_least_squares(moments, point, each, settings)
-        for error, each, point in zip(expected, known, points, strict=True)
+        each.expected > GOOD
+        and each.rcond > 0
+        and _is_least_squares(moments, b, float(alpha), each, settings)
+        for each, b, alpha in zip(known, coefs, fits.alphas, strict=True)
     ]
     if not any(poor):
         return None
@@ -215,7 +118,7 @@ def refine_path(
     before = np.where(poor, 2 * expected, 0.0)
     for _ in range(_MOST_ROUNDS):
         G, g0, rss = rows.gradients(B, a)
-        left = np.flatnonzero(before > _GOOD)
+        left = np.flatnonzero(before > GOOD)
         if not len(left):
             break
         for k in left:
@@ -233,11 +136,12 @@ def refine_path(
                 before[k] = 0.0
     coefs = coefs.copy()
     coefs[:, ever.support] = B / rows.unit
-    return coefs, a * rows.unit_y, rss * rows.unit_y**2, float(errors.max())
+    refined = replace(fits, coefs=coefs, intercepts=a * rows.unit_y)
+    return refined, rss * rows.unit_y**2, float(errors.max())
 
 
 def _is_least_squares(
-    moments: Moments, point: tuple[Array, float, float], known: Collinearity, settings: Settings
+    moments: Moments, coef: Array, alpha: float, known: Collinearity, settings: Settings
 ) -> bool:
     """Whether the penalty at the last gamma of the loop moves no coefficient to speak of.
 
@@ -247,13 +151,12 @@ def _is_least_squares(
     """
     if settings.solver == "reference":
         return False
-    coef, _, alpha = point
     if known.rcond > 0:
         right = moments.xty[known.support]
         if not settings.fit_intercept:
             right = right + moments.weight_sum * moments.mean_x[known.support] * moments.mean_y
         away = np.abs(known.solve(right) - coef[known.support]) * known.length
-        allowed = max(_VISIBLE, 100 * known.error * (1.0 + known.offset))
+        allowed = max(_VISIBLE, 100 * known.expected)
         if np.any(away > allowed * np.max(np.abs(coef[known.support]) * known.length)):
             return False
     if settings.polish is not None or alpha == 0:
@@ -397,7 +300,7 @@ def _by_sums(
 
     # A round on a large table for the very last digit is not worth its time.
     large = rows.table.n_active * len(b) > _BLOCK
-    enough = _GOOD if doubles else _LAST_DIGITS if large else 0.0
+    enough = GOOD if doubles else _LAST_DIGITS if large else 0.0
     return _improved(step, b, intercept, enough)
 
 
