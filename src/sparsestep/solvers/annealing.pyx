@@ -38,7 +38,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from scipy.linalg.cython_blas cimport dgemm, dgemv, dtrsv, sgemm
+from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 cdef extern from "kernels.h" nogil:
@@ -56,6 +56,7 @@ cdef extern from "kernels.h" nogil:
     double carry_error(int, double, double, double, double, const double *, const double *, const double *,
                        const double *, double *, double *, double *)
     void narrow(int, const double *, float *)
+    void substitute(int, const double *, double *)
 
 cdef enum:
     PRIMAL = 0
@@ -211,14 +212,6 @@ cdef bint cholesky(double *A, int n) noexcept nogil:
     if n > 0:
         dpotrf(b"U", &n, A, &n, &info)
     return info == 0
-
-
-cdef void substitute(const double *L, int n, double *v) noexcept nogil:
-    """v <- (L L')^-1 v."""
-    cdef int one = 1
-    if n > 0:
-        dtrsv(b"U", b"T", b"N", &n, <double *>L, &n, v, &one)
-        dtrsv(b"U", b"N", b"N", &n, <double *>L, &n, v, &one)
 
 
 cdef bint reserve(Problem *k, int n) noexcept nogil:
@@ -408,7 +401,7 @@ cdef void solve_hard(const Problem *k, const double *r, double *z, double *tmp) 
     cdef int i
     for i in range(k.h):
         tmp[i] = r[k.hard[i]]
-    substitute(k.L, k.h, tmp)
+    substitute(k.h, k.L, tmp)
     for i in range(k.h):
         z[k.hard[i]] = tmp[i]
 
@@ -423,7 +416,7 @@ cdef double precondition(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     solve_hard(k, k.r, w.z, w.tmp)
     for i in range(n):
         w.tmp[i] = dot(G.m, G.null + <size_t>i * G.m, w.z)
-    substitute(k.C, n, w.tmp)
+    substitute(n, k.C, w.tmp)
     for i in range(n):
         subtract(G.m, w.tmp[i], G.null + <size_t>i * G.m, k.r)
         subtract(G.m, w.tmp[i], k.null + <size_t>i * G.m, w.z)
@@ -467,7 +460,7 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
             rz = iterate(m, k.form == DUAL, 0.0, k.b, k.b, k.inverse, k.x, k.r, w.z, &k.neglected)
         if k.exact:
             memcpy(k.x, k.q, m * sizeof(double))
-            substitute(k.L, m, k.x)
+            substitute(m, k.L, k.x)
             if G.n_rows > 0 and not refine(G, k, w):
                 return DOUBTFUL
             memset(k.r, 0, m * sizeof(double))
@@ -511,7 +504,7 @@ cdef bint refine(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         dgemv(b"N", &m, &n, &one, <double *>G.X, &m, w.tmp, &step, &zero, w.z, &step)
         for j in range(m):
             w.z[j] -= k.e[j] * k.x[j]
-        substitute(k.L, m, w.z)
+        substitute(m, k.L, w.z)
         size = most = 0.0
         for j in range(m):
             size = fmax(size, fabs(w.z[j]) * sqrt(1.0 + k.e[j]))
@@ -604,7 +597,7 @@ cdef bint least_squares(const Gram *G, Problem *k, Scratch *w, double *bhat, dou
         return False
     for i in range(k.h):
         w.tmp[i] = right[k.hard[i]]
-    substitute(k.L, k.h, w.tmp)
+    substitute(k.h, k.L, w.tmp)
     memset(inside, 0, m * sizeof(double))
     memcpy(outside, right, m * sizeof(double))
     for i in range(k.h):

@@ -162,3 +162,22 @@ KERNEL void narrow(int m, const double *restrict x, float *restrict y) {
 #pragma omp simd
   for (int j = 0; j < m; j++) y[j] = (float)x[j];
 }
+
+/* v <- (L L')^-1 v, for the lower triangle L by rows. Not by the BLAS, whose dtrsv takes a lock that
+   threads wait for. */
+KERNEL void substitute(int n, const double *restrict L, double *restrict v) {
+  for (int i = 0; i < n; i++) {
+    const double *row = L + (size_t)i * n;
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (int j = 0; j < i; j++) sum += row[j] * v[j];
+    v[i] = (v[i] - sum) / row[i];
+  }
+  for (int i = n - 1; i >= 0; i--) {
+    const double *row = L + (size_t)i * n;
+    double x = v[i] / row[i];
+#pragma omp simd
+    for (int j = 0; j < i; j++) v[j] -= x * row[j];
+    v[i] = x;
+  }
+}
