@@ -163,21 +163,32 @@ KERNEL void narrow(int m, const double *restrict x, float *restrict y) {
   for (int j = 0; j < m; j++) y[j] = (float)x[j];
 }
 
-/* v <- (L L')^-1 v, for the lower triangle L by rows. Not by the BLAS, whose dtrsv takes a lock that
-   threads wait for. */
+/* v <- (L L')^-1 v, for the lower triangle L by rows; two rows at a time, because each waits for the
+   one before. Not by the BLAS, whose dtrsv takes a lock that threads wait for. */
 KERNEL void substitute(int n, const double *restrict L, double *restrict v) {
-  for (int i = 0; i < n; i++) {
-    const double *row = L + (size_t)i * n;
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (int j = 0; j < i; j++) sum += row[j] * v[j];
-    v[i] = (v[i] - sum) / row[i];
+  int i = 0;
+  for (; i < n - 1; i += 2) {
+    const double *a = L + (size_t)i * n, *b = a + n;
+    double s = 0.0, t = 0.0;
+#pragma omp simd reduction(+ : s, t)
+    for (int j = 0; j < i; j++) {
+      s += a[j] * v[j];
+      t += b[j] * v[j];
+    }
+    v[i] = (v[i] - s) / a[i];
+    v[i + 1] = (v[i + 1] - (t + b[i] * v[i])) / b[i + 1];
   }
-  for (int i = n - 1; i >= 0; i--) {
-    const double *row = L + (size_t)i * n;
-    double x = v[i] / row[i];
+  if (i < n) {
+    const double *a = L + (size_t)i * n;
+    v[i] = (v[i] - dot(i, a, v)) / (a[i] * a[i]);
+    subtract(i, v[i], a, v);
+  }
+  for (i -= 2; i >= 0; i -= 2) {
+    const double *a = L + (size_t)i * n, *b = a + n;
+    double t = v[i + 1] / b[i + 1], s = (v[i] - t * b[i]) / a[i];
 #pragma omp simd
-    for (int j = 0; j < i; j++) v[j] -= x * row[j];
-    v[i] = x;
+    for (int j = 0; j < i; j++) v[j] -= s * a[j] + t * b[j];
+    v[i] = s;
+    v[i + 1] = t;
   }
 }
