@@ -202,7 +202,7 @@ def test_what_rounding_leaves_of_a_dependent_column_has_no_effect(seed, left, m)
     ("m", "common", "left"), [(200, 3, -5), (60, 3, -5.5), (60, 0, -6), (5, 0, -6.5)]
 )
 def test_what_a_nearly_dependent_column_explains_stays(m, common, left, dependent):
-    """Whatever else depends on each other."""
+    """Whatever else depends on each other; without it R2 is 0.4 at most."""
     X, rng = normal(1, 700, m)
     X += common * rng.standard_normal((700, 1))
     own = rng.standard_normal(700)
@@ -213,7 +213,7 @@ def test_what_a_nearly_dependent_column_explains_stays(m, common, left, dependen
     for solver in ("auto", "reference"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LostDigitsWarning)
-            assert SparseStep(1.0, solver=solver).fit(X, y).score(X, y) > 0.999
+            assert SparseStep(1.0, solver=solver).fit(X, y).score(X, y) > 0.99
 
 
 def test_an_unpenalized_column_without_effect():

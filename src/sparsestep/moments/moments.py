@@ -26,13 +26,9 @@ from sparsestep.moments.sums import (
     require_mergeable,
 )
 from sparsestep.moments.table import Table, fold_ids
-from sparsestep.threads import side_by_side
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-# Below this many columns starting threads costs more than merging.
-_MANY_COLUMNS = 100
 
 
 class Moments:
@@ -536,7 +532,7 @@ def leave_one_out(folds: Sequence[Moments]) -> list[Moments]:
         # A sum of matrices from the left may be overwritten, but not the first fold's own matrix.
         return Moments._make(merge(others[k], runs, grams=grams[k], into_first=k > 1))
 
-    return side_by_side(training, range(len(sums)), sums[0].m >= _MANY_COLUMNS)
+    return [training(k) for k in range(len(sums))]
 
 
 def _sums_of(moments: Moments) -> Sums:

@@ -24,13 +24,11 @@ from sparsestep.solvers.polish import polished
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings, independent_columns
 from sparsestep.solvers.wide import solve_wide, supported_size
-from sparsestep.threads import one_blas_thread, side_by_side
+from sparsestep.threads import one_blas_thread
 
 Array = NDArray[np.float64]
 Sizes = Callable[[Array], NDArray[np.intp]]
 
-# Below this many columns starting threads costs more than scaling.
-_MANY_COLUMNS = 100
 # The largest alpha tried, as a multiple of the first guess.
 _MOST_TIMES = 4.0**18
 # The alphas of a round while the ends are looked for.
@@ -112,12 +110,10 @@ def _fit(
     told: Callable[[int], None],
 ) -> list[list[Fits]]:
     """The models of each target of moments that are all thin, or all dense."""
-
-    def problem_of(each: Moments | ScaledProblem) -> ScaledProblem:
-        return each if isinstance(each, ScaledProblem) else ScaledProblem.of(each, settings)
-
-    many = len(data) > 1 and len(data[0].mean_x) >= _MANY_COLUMNS
-    problems = side_by_side(problem_of, data, many)
+    problems = [
+        each if isinstance(each, ScaledProblem) else ScaledProblem.of(each, settings)
+        for each in data
+    ]
     scaled = [problem.alphas(alphas) for problem in problems]
     pairs = list(zip(problems, scaled, strict=True))
     if settings.solver == "reference":

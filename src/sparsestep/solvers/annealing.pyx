@@ -38,10 +38,13 @@ from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm
+from scipy.linalg.cython_blas cimport dgemv
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri, dtrtri
 
 cdef extern from "kernels.h" nogil:
+    int PANEL
+    void multiply(const double *, const double *, double *, int, int)
+    void multiply_single(const float *, const float *, float *, int, int)
     double curvature(int, const double *, const double *, const double *, double *)
     double curvature_single(int, const double *, const double *, const float *, double *)
     double iterate(int, int, double, const double *, const double *, const double *, double *, double *, double *, double *)
@@ -75,8 +78,6 @@ cdef enum:  # the product that a problem waits for
     CORRECTION = 4        # ... and z = V (its quotients)
 
 cdef enum:
-    SMALL = 1000000       # up to so many multiplications OpenBLAS does without copies of the factors
-    PANEL = 128           # bytes in a row of a panel
     MOST_ITERATIONS = 80  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
@@ -177,33 +178,20 @@ ctypedef fused real:
 
 
 cdef void pack(const double[:, ::1] M, real *panels) noexcept nogil:
-    """The columns of M in panels, each stored by rows: the BLAS multiplies them without copying them first."""
-    cdef int i, j, first = 0, columns, m = <int>M.shape[0]
+    """The columns of M in panels, each stored by rows and padded with zeros, for `multiply`."""
+    cdef int i, j, first = 0, columns = PANEL // <int>sizeof(real), m = <int>M.shape[0]
     while first < m:
-        columns = min(PANEL // <int>sizeof(real), m - first)
         for i in range(m):
             for j in range(columns):
-                panels[j] = <real>M[i, first + j]
+                panels[j] = <real>M[i, first + j] if first + j < m else 0
             panels += columns
         first += columns
 
 
-cdef void multiply(const real *panels, const real *X, real *Y, int m, int n) noexcept nogil:
-    """Y <- X M for the n rows of X, a panel of M and some rows of X at a time."""
-    cdef int first, columns = PANEL // sizeof(real), rows = max(SMALL // (columns * m), 1)
-    cdef real one = 1.0, zero = 0.0
-    while n > 0:
-        rows, first, columns = min(rows, n), 0, PANEL // sizeof(real)
-        while first < m:
-            columns = min(columns, m - first)
-            if real is float:
-                sgemm(b"N", b"N", &columns, &rows, &m, &one, <float *>panels + <size_t>first * m, &columns,
-                      <float *>X, &m, &zero, Y + first, &m)
-            else:
-                dgemm(b"N", b"N", &columns, &rows, &m, &one, <double *>panels + <size_t>first * m, &columns,
-                      <double *>X, &m, &zero, Y + first, &m)
-            first += columns
-        X, Y, n = X + <size_t>rows * m, Y + <size_t>rows * m, n - rows
+cdef inline size_t panels_size(int m, size_t bytes) noexcept nogil:
+    """Numbers of so many bytes in the panels of a matrix."""
+    cdef size_t columns = PANEL // bytes
+    return (m + columns - 1) // columns * columns * m
 
 
 cdef bint cholesky(double *A, int n) noexcept nogil:
@@ -770,16 +758,16 @@ def solve(
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
     G.mild, G.leak, G.tolerance, G.n_attempts = mild, 0.0, &tolerances[0], <int>tolerances.shape[0]
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
-    cdef size_t size = <size_t>R * m, square = <size_t>m * m
+    cdef size_t size = <size_t>R * m, square = panels_size(m, sizeof(double)), square_s = panels_size(m, sizeof(float))
     cdef double[::1] memory = np.zeros(8 * size + 4 * m)
     cdef double[::1] panels = np.empty(square * (2 if mild else 4))
-    cdef float[::1] singles = np.empty(2 * (square + size) if mild else 1, dtype=np.float32)
+    cdef float[::1] singles = np.empty(2 * (square_s + size) if mild else 1, dtype=np.float32)
     cdef int[::1] indices = np.empty(size + R + m, dtype=np.int32)
     cdef double *operands = &memory[6 * size]
     cdef double *products = operands + size
     cdef double *rest = products + size
     cdef float *S_s = &singles[0]
-    cdef float *X_s = S_s + 2 * square
+    cdef float *X_s = S_s + 2 * square_s
     cdef float *Y_s = X_s + size
     cdef int *active = &indices[size]
     cdef const double *packed[6]
@@ -800,7 +788,7 @@ def solve(
         pack[double](P, &panels[square])
         if mild:
             pack[float](S, S_s)
-            pack[float](P, S_s + square)
+            pack[float](P, S_s + square_s)
             # In the regression of column j on the others, column i has the coefficient -P_ij / P_jj.
             for i in range(m):
                 squares = 0.0
@@ -845,9 +833,9 @@ def solve(
                         memcpy(operands + <size_t>i * m, k.operand, m * sizeof(double))
                     i += 1
             if which in (2, 3):
-                multiply[float](S_s if which == 2 else S_s + square, X_s, Y_s, m, i)
+                multiply_single(S_s if which == 2 else S_s + square_s, X_s, Y_s, m, i)
             else:
-                multiply[double](packed[which], operands, products, m, i)
+                multiply(packed[which], operands, products, m, i)
             i = n_next = 0
             for s in range(n):
                 k = &problems[active[s]]

@@ -1,8 +1,10 @@
 /* Loops over the columns of one problem, apart from the engine's logic so that they vectorize.
    Each is compiled for several widths of vectors where the compiler can choose at run time. */
 #include <math.h>
+#include <string.h>
 
 #if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONES
 #define KERNEL __attribute__((target_clones("avx512f", "avx2", "default"))) static
 #else
 #define KERNEL static
@@ -156,6 +158,54 @@ KERNEL double carry_error(int m, double alpha, double gamma, double neglected, d
   *carried = largest;
   return most;
 }
+
+/* Y <- X M for the n rows of X, and M in panels of columns: PANEL bytes a row, padded with zeros. A tile
+   of TILE rows of Y, two vectors wide, stays in registers. Not by the BLAS, which copies its factors
+   first, as long as a product of this size takes, and has no long vectors for processors it does not know. */
+#define PANEL 128
+#define TILE 4
+#define MULTIPLY(name, real, bytes)                                                               \
+  static void name(const real *panel, const real *X, real *Y, int m, int n) {                     \
+    typedef real vector __attribute__((vector_size(bytes), aligned(sizeof(real)), may_alias));    \
+    const int width = PANEL / sizeof(real), length = bytes / sizeof(real);                        \
+    for (int first = 0; first < m; first += width, panel += (size_t)m * width)                    \
+      for (int i = 0; i < n; i += TILE)                                                           \
+        for (int v = 0; v < width && first + v < m; v += 2 * length) {                            \
+          const real *M = panel + v, *x[TILE];                                                    \
+          vector y[TILE][2];                                                                      \
+          _Pragma("GCC unroll 4") for (int t = 0; t < TILE; t++) {                                \
+            x[t] = X + (size_t)MIN(i + t, n - 1) * m;                                             \
+            y[t][0] = y[t][1] = (vector){0};                                                      \
+          }                                                                                       \
+          for (int j = 0; j < m; j++, M += width)                                                 \
+            _Pragma("GCC unroll 4") for (int t = 0; t < TILE; t++) {                              \
+              y[t][0] += x[t][j] * *(const vector *)M;                                            \
+              y[t][1] += x[t][j] * *(const vector *)(M + length);                                 \
+            }                                                                                     \
+          for (int t = 0; t < MIN(TILE, n - i); t++)                                              \
+            memcpy(Y + (size_t)(i + t) * m + first + v, y[t],                                     \
+                   MIN(2 * length, m - first - v) * sizeof(real));                                \
+        }                                                                                         \
+  }
+#ifdef CLONES
+#define MULTIPLY_CLONES(name, real)                                                               \
+  __attribute__((target("avx512f"))) MULTIPLY(name##_512, real, 64)                               \
+  __attribute__((target("avx2,fma"))) MULTIPLY(name##_256, real, 32)                              \
+  MULTIPLY(name##_128, real, 16)                                                                  \
+  static void name(const real *panels, const real *X, real *Y, int m, int n) {                    \
+    if (__builtin_cpu_supports("avx512f"))                                                        \
+      name##_512(panels, X, Y, m, n);                                                             \
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                     \
+      name##_256(panels, X, Y, m, n);                                                             \
+    else                                                                                          \
+      name##_128(panels, X, Y, m, n);                                                             \
+  }
+MULTIPLY_CLONES(multiply, double)
+MULTIPLY_CLONES(multiply_single, float)
+#else
+MULTIPLY(multiply, double, 16)
+MULTIPLY(multiply_single, float, 16)
+#endif
 
 /* To single precision. */
 KERNEL void narrow(int m, const double *restrict x, float *restrict y) {
