@@ -28,7 +28,7 @@ Differences from the textbook:
 - Where that allows, products are in single precision. `drift` bounds the error of b that they leave; when it
   counts, r is computed anew in double precision.
 
-`err` bounds the error that each coefficient carries from step to step. A problem whose bound grows beyond
+`err` bounds the error that each coefficient carries from step to step, and passes on to others. A problem whose bound grows beyond
 DOUBT is doubtful, and starts again with the next, stricter tolerance, beside those that go on. See `docs/mathematics.md`.
 """
 
@@ -56,8 +56,9 @@ cdef extern from "kernels.h" nogil:
                      double *, double *)
     double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
     void dual_coefficients(int, const double *, const double *, const double *, const double *, double *)
-    double carry_error(int, double, double, double, double, const double *, const double *, const double *,
-                       const double *, double *, double *, double *)
+    double carry_error(int, double, double, const double *, const double *, const double *, const double *,
+                       const double *, double *, double *)
+    double add_error(int, double, double, const double *, const double *, const double *, const double *, double *)
     void narrow(int, const double *, float *)
     void substitute(int, const double *, double *)
 
@@ -76,8 +77,10 @@ cdef enum:  # the product that a problem waits for
     CURVATURE = 2         # of the matrix and p, for the next iteration
     ROTATED = 3           # V'r, for the spectral preconditioner ...
     CORRECTION = 4        # ... and z = V (its quotients)
+    ERRORS = 5            # of the squares of errors, for those that they make in other coefficients
 
 cdef enum:
+    SINGLE = 4            # the first of the products in single precision
     MOST_ITERATIONS = 80  # after so many iterations the steps at this gamma are direct solves
 
 cdef double MOST = 0.7        # with more than this share of hard columns a step is a direct solve
@@ -104,7 +107,7 @@ cdef struct Gram:  # what the problems share
     double mu               # lower bound on the smallest eigenvalue of S
     double lowest           # and on the smallest that P inverts
     int n_null              # how many are zero
-    double leak             # share of the errors of all other coefficients that reaches one of them
+    double leak             # the errors of all others that reach one coefficient, over the largest of them
     bint mild               # the columns are not strongly correlated: the diagonal is preconditioner enough
     int n_rows              # rows of X, for direct solves that S alone has not the digits for; mostly none
     const double *X
@@ -139,7 +142,7 @@ cdef struct Problem:
     bint ending             # decided; the last gammas show in the answer
     double *b
     double *err             # bound on the error of b
-    double carried          # the largest error that the last step carried on
+    double carried          # the largest error that the step has carried on
     # The system of a step, and where conjugate gradients stand.
     int form
     bint direct             # every step at this gamma is a direct solve
@@ -270,7 +273,7 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
     while n_ridge < G.n_gammas and largest[n_ridge] * ABOVE < G.gamma[n_ridge]:
         n_ridge += 1
     k.g, k.t, k.steps, k.form, k.asked = 0, 0, 0, -1, NOTHING
-    k.direct, k.from_zero, k.ending, k.carried = k.literal or G.n_rows > 0, False, False, 0.0
+    k.direct, k.from_zero, k.ending = k.literal or G.n_rows > 0, False, False
     for g in range(G.n_gammas - 2, 0, -1):
         strain = steepest / (G.gamma[g] * G.gamma[g]) / G.mu
         ratio = (largest[g] / G.gamma[g]) ** 2 if g < n_ridge else 1.0
@@ -289,7 +292,6 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
         if from_ols:
             k.b[j] = k.ols[j]
             k.err[j] = (1.0 + G.leak) * fabs(k.b[j]) * penalty(G, k, j, k.b[j], G.gamma[k.g - 1] * k.root[j]) / G.tau[j]
-            k.carried = fmax(k.carried, k.err[j])
 
 
 cdef inline int ask(Problem *k, int what, const double *operand) noexcept nogil:
@@ -442,6 +444,11 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
         return ask(k, CORRECTION, k.inverse)
     elif asked == CORRECTION:
         memcpy(w.z, Ap, m * sizeof(double))
+    elif asked == ERRORS:
+        asked = NOTHING
+        state = next_step(G, k, Ap_s, w)
+        if state != RUNNING:
+            return state
     while True:
         if asked <= RESIDUAL:
             # The residual is known: an iteration of length 0 turns it into z.
@@ -473,7 +480,9 @@ cdef int advance(const Gram *G, Problem *k, double *Ap, const float *Ap_s, Scrat
             if k.drift * k.weight > 1.0:
                 k.iterations += 1
                 return ask(k, RESIDUAL, k.x)
-        state = finish_step(G, k, w)
+        if finish_step(G, k, w):
+            return ask(k, ERRORS, k.p)
+        state = next_step(G, k, NULL, w)
         if state != RUNNING:
             return state
         asked = NOTHING
@@ -506,11 +515,10 @@ cdef bint refine(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         last = size
 
 
-cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
-    """The coefficients after a step, the error they carry, and the start of the next step."""
-    cdef int j, m = G.m, state
+cdef bint finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
+    """The coefficients after a step, and the errors that they carry on; whether to ask which others these reach."""
+    cdef int j, m = G.m
     cdef const double *b = k.x
-    cdef double most
     if k.form == DUAL:
         dual_coefficients(m, k.e, k.x, k.r, k.inverse, w.tmp)
         b = w.tmp
@@ -520,11 +528,27 @@ cdef int finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.b[j] = b[j]
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
-    # The correction that is left out, of r / (tau_j + d_j), reaches other coefficients as well.
-    most = carry_error(m, k.alpha, G.gamma[k.g], (1.0 + G.leak) * (k.neglected + k.drift), G.leak * k.carried, G.factor,
-                       k.root, G.tau, b, k.b, k.err, &k.carried)
-    if k.bounded and not most <= DOUBT:
-        return DOUBTFUL
+    if k.bounded:
+        k.carried = carry_error(m, k.alpha, G.gamma[k.g], G.factor, k.root, G.tau, k.b, b, k.err, k.inverse)
+    memcpy(k.b, b, m * sizeof(double))
+    # Less than a solve may leave is not worth a product.
+    if not k.bounded or G.leak * k.carried * k.weight <= 1.0:
+        return False
+    for j in range(m):
+        k.p[j] = (k.err[j] / k.carried) ** 2
+    return True
+
+
+cdef int next_step(const Gram *G, Problem *k, const float *squares, Scratch *w) noexcept nogil:
+    """The errors after a step, and the start of the next; `squares` are of the errors that reach each coefficient."""
+    cdef int j, m = G.m, state
+    if k.bounded:
+        for j in range(m):
+            w.tmp[j] = k.carried * (G.leak if squares == NULL else sqrt(squares[j]))
+        # The correction that is left out, of r / (tau_j + d_j), reaches other coefficients as well.
+        if not add_error(m, G.gamma[k.g], (1.0 + G.leak) * (k.neglected + k.drift), w.tmp, k.inverse, k.root, k.b,
+                         k.err) <= DOUBT:
+            return DOUBTFUL
     k.steps += 1
     k.t += 1
     if k.t == G.t_max:
@@ -660,7 +684,6 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             c = (G.gamma[last - 1] * k.root[j]) ** 2
             k.b[j] = bhat[j] if w.support[j] else w.force[j] * c / (k.alpha * G.factor[j] + c)
             k.err[j] = kept * fabs(k.b[j])
-        k.carried = 0.0
     return RUNNING
 
 
@@ -697,10 +720,10 @@ cdef int attempt(const Gram *G, Problem *k, const double[:] largest, Scratch *w)
 
 
 cdef inline int group(const Problem *k) noexcept nogil:
-    """Which product a problem waits for: 0 or 1 with S or P, 2 or 3 the same in single precision, 4 with V', 5 with V."""
+    """Which product a problem waits for: with S, P, V' or V, or in single precision with S, P or the spread of errors."""
     if k.asked >= ROTATED:
-        return k.asked - ROTATED + 4
-    return k.form + (2 if k.single and k.asked == CURVATURE and not k.ending else 0)
+        return k.asked - ROTATED + 2 if k.asked < ERRORS else SINGLE + 2
+    return k.form + (SINGLE if k.single and k.asked == CURVATURE and not k.ending else 0)
 
 
 def inverse(const double[:, ::1] S, double[:, ::1] P):
@@ -736,12 +759,11 @@ def solve(
     that of any other. The next attempt is made if the bound on errors does not vouch for the answer. A tolerance of 0
     stands for the literal loop.
     """
-    cdef const double[:, ::1] S = scaled.S, P = scaled.P, V = scaled.V, V_t = scaled.V_t
+    cdef const double[:, ::1] S = scaled.S, P = scaled.P, V = scaled.V, V_t = scaled.V_t, spread = scaled.spread
     cdef const double[:, ::1] q = scaled.q, ols = scaled.ols, root = scaled.root
     cdef const double[::1] tau = scaled.tau, w_V = scaled.w, metric = scaled.metric, factor = scaled.factor
     cdef const double[::1] gammas = schedule.gammas()
-    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, j, s, n, n_next, which, state, steps = 0
-    cdef double squares
+    cdef int m = <int>S.shape[0], R = <int>alphas.shape[0], i, s, n, n_next, which, state, steps = 0
     cdef Gram G
     G.m, G.n_gammas, G.t_max = m, <int>gammas.shape[0], schedule.t_max
     G.S, G.P, G.tau, G.mu, G.lowest = &S[0, 0], &P[0, 0], &tau[0], scaled.mu, scaled.lowest
@@ -756,30 +778,26 @@ def solve(
     if not mild:
         G.V, G.V_t, G.w, G.metric = &V[0, 0], &V_t[0, 0], &w_V[0], &metric[0]
     G.gamma, G.gamma_step, G.epsilon, G.factor = &gammas[0], schedule.gamma_step, schedule.epsilon, &factor[0]
-    G.mild, G.leak, G.tolerance, G.n_attempts = mild, 0.0, &tolerances[0], <int>tolerances.shape[0]
+    G.mild, G.leak, G.tolerance, G.n_attempts = mild, scaled.leak, &tolerances[0], <int>tolerances.shape[0]
     # For each problem err, x, r, p, e, inverse and a row of the products; for all of them some more.
     cdef size_t size = <size_t>R * m, square = panels_size(m, sizeof(double)), square_s = panels_size(m, sizeof(float))
     cdef double[::1] memory = np.zeros(8 * size + 4 * m)
     cdef double[::1] panels = np.empty(square * (2 if mild else 4))
-    cdef float[::1] singles = np.empty(2 * (square_s + size) if mild else 1, dtype=np.float32)
+    cdef float[::1] singles = np.empty(3 * square_s + 2 * size if mild else 1, dtype=np.float32)
     cdef int[::1] indices = np.empty(size + R + m, dtype=np.int32)
     cdef double *operands = &memory[6 * size]
     cdef double *products = operands + size
     cdef double *rest = products + size
-    cdef float *S_s = &singles[0]
-    cdef float *X_s = S_s + 2 * square_s
-    cdef float *Y_s = X_s + size
+    cdef float *operands_s = &singles[0]
+    cdef float *products_s = operands_s + size
+    cdef float *panels_s = products_s + size
     cdef int *active = &indices[size]
-    cdef const double *packed[6]
-    cdef int n_group[6]
+    cdef int n_group[SINGLE + 3]
     cdef Scratch w
     cdef Problem *k
     cdef Problem *problems = <Problem *>calloc(max(R, 1), sizeof(Problem))
     if problems == NULL:
         raise MemoryError(f"{R} problems of {m} columns")
-    packed[0], packed[1] = &panels[0], &panels[square]
-    if not mild:
-        packed[4], packed[5] = &panels[2 * square], &panels[3 * square]
     w.support, w.z, w.force, w.tmp, G.diagonal = active + R, rest, rest + m, rest + 2 * m, rest + 3 * m
     with nogil:
         for i in range(m):
@@ -787,15 +805,9 @@ def solve(
         pack[double](S, &panels[0])
         pack[double](P, &panels[square])
         if mild:
-            pack[float](S, S_s)
-            pack[float](P, S_s + square_s)
-            # In the regression of column j on the others, column i has the coefficient -P_ij / P_jj.
-            for i in range(m):
-                squares = 0.0
-                for j in range(m):
-                    if j != i:
-                        squares += (P[i, j] * tau[j]) ** 2
-                G.leak = fmax(G.leak, sqrt(squares))
+            pack[float](S, panels_s)
+            pack[float](P, panels_s + square_s)
+            pack[float](spread, panels_s + 2 * square_s)
         else:
             pack[double](V, &panels[2 * square])
             pack[double](V_t, &panels[3 * square])
@@ -820,28 +832,29 @@ def solve(
             for s in range(n):
                 n_group[group(&problems[active[s]])] += 1
             which = 0
-            for i in range(1, 6):
+            for i in range(1, SINGLE + 3):
                 if n_group[i] > n_group[which]:
                     which = i
             i = 0
             for s in range(n):
                 k = &problems[active[s]]
                 if group(k) == which:
-                    if which in (2, 3):
-                        narrow(m, k.operand, X_s + <size_t>i * m)
+                    if which >= SINGLE:
+                        narrow(m, k.operand, operands_s + <size_t>i * m)
                     else:
                         memcpy(operands + <size_t>i * m, k.operand, m * sizeof(double))
                     i += 1
-            if which in (2, 3):
-                multiply_single(S_s if which == 2 else S_s + square_s, X_s, Y_s, m, i)
+            if which >= SINGLE:
+                multiply_single(panels_s + (which - SINGLE) * square_s, operands_s, products_s, m, i)
             else:
-                multiply(packed[which], operands, products, m, i)
+                multiply(&panels[which * square], operands, products, m, i)
             i = n_next = 0
             for s in range(n):
                 k = &problems[active[s]]
                 state = RUNNING
                 if group(k) == which:
-                    state = advance(&G, k, products + <size_t>i * m, Y_s + <size_t>i * m if which in (2, 3) else NULL, &w)
+                    state = advance(&G, k, products + <size_t>i * m,
+                                    products_s + <size_t>i * m if which >= SINGLE else NULL, &w)
                     if state == DOUBTFUL:
                         state = attempt(&G, k, largest[active[s]], &w)
                     done[active[s]] = state == DONE

@@ -162,6 +162,11 @@ class _Scaled:
         The matrix and its inverse, the pseudo-inverse if it is singular.
     tau : ndarray of shape (m,)
         What the other columns leave of each: ``1 / P_jj``.
+    spread : ndarray of shape (m, m)
+        Squared coefficients of the regressions of each column on the others, ``P_ij / P_jj`` for
+        column i in that of column j. Empty if columns are strongly correlated.
+    leak : float
+        The root of the largest sum of them in a regression.
     mu, lowest : float
         Lower bounds on the smallest eigenvalue of S, 0 if it is singular, and on the smallest that
         P inverts, 0 if P is of no use.
@@ -182,6 +187,8 @@ class _Scaled:
     S: Array
     P: Array
     tau: Array
+    spread: Array
+    leak: float
     mu: float
     lowest: float
     null: Array
@@ -231,8 +238,11 @@ class _Scaled:
             if outside or 4 * len(null) > len(S):
                 lowest = 0.0
         tau, ols = 1.0 / np.diag(P), q @ P
-        metric, w, V = np.empty(0), np.empty(0), np.empty((0, 0))
-        if not mu > _MILD:
+        spread, metric, w, V = np.empty((0, 0)), np.empty(0), np.empty(0), np.empty((0, 0))
+        if mu > _MILD:
+            spread = (P * tau) ** 2
+            np.fill_diagonal(spread, 0.0)
+        else:
             scale = np.sqrt(factor) / length
             scale[scale == 0] = scale.max() or 1.0
             # Beyond that the square of a scale is out of the range of floats.
@@ -242,8 +252,11 @@ class _Scaled:
             w, V = eigen
             metric, w, V = scale**-2.0, w.clip(0.0), V / scale[:, np.newaxis]
         V_t = np.ascontiguousarray(V.T)
-        root = length / size
-        return cls(S, P, tau, mu, lowest, null, q, size, ols, root, factor, metric, w, V, V_t, X, y)
+        root, leak = length / size, float(np.sqrt(spread.sum(axis=0).max(initial=0.0)))
+        return cls(
+            *(S, P, tau, spread, leak, mu, lowest, null, q, size, ols, root, factor),
+            *(metric, w, V, V_t, X, y),
+        )
 
     def solve(
         self,

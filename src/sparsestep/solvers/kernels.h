@@ -135,27 +135,38 @@ KERNEL void dual_coefficients(int m, const double *restrict e, const double *res
   for (int j = 0; j < m; j++) b[j] = e[j] * (x[j] + inverse[j] * r[j]);
 }
 
-/* err <- gain err + neglected + leak / (1 + d), where a step multiplies an error of b_j by
-   gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j), and b <- b'.
-   Returns the largest err_j / (|b_j| + gamma_j), and in `carried` the largest gain_j err_j. */
-KERNEL double carry_error(int m, double alpha, double gamma, double neglected, double leak,
-                          const double *restrict factor, const double *restrict root,
-                          const double *restrict tau, const double *restrict new_b,
-                          double *restrict b, double *restrict err, double *carried) {
-  double most = 0.0, largest = 0.0;
-#pragma omp simd reduction(max : most, largest)
+/* err <- gain err, where a step multiplies an error of b_j by
+   gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j), and e <- 1 / (1 + d).
+   Returns the largest err_j. */
+KERNEL double carry_error(int m, double alpha, double gamma, const double *restrict factor,
+                          const double *restrict root, const double *restrict tau,
+                          const double *restrict b, const double *restrict new_b,
+                          double *restrict err, double *restrict e) {
+  double most = 0.0;
+#pragma omp simd reduction(max : most)
   for (int j = 0; j < m; j++) {
     double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
     double dj = alpha * factor[j] * (c * s) * s, moved = ABS(b[j] * new_b[j]);
-    double e = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
-    largest = MAX(e, largest);
-    e += neglected + leak / (1.0 + dj);
-    double share = e / (ABS(new_b[j]) + width);
-    most = MAX(share, most);
-    err[j] = e;
-    b[j] = new_b[j];
+    double carried = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
+    most = MAX(carried, most);
+    err[j] = carried;
+    e[j] = 1.0 / (1.0 + dj);
   }
-  *carried = largest;
+  return most;
+}
+
+/* err <- err + left + spread e. Returns the largest err_j / (|b_j| + gamma_j). */
+KERNEL double add_error(int m, double gamma, double left, const double *restrict spread,
+                        const double *restrict e, const double *restrict root,
+                        const double *restrict b, double *restrict err) {
+  double most = 0.0;
+#pragma omp simd reduction(max : most)
+  for (int j = 0; j < m; j++) {
+    double error = err[j] + left + spread[j] * e[j];
+    double share = error / (ABS(b[j]) + gamma * root[j]);
+    most = MAX(share, most);
+    err[j] = error;
+  }
   return most;
 }
 
