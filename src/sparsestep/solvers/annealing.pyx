@@ -291,7 +291,7 @@ cdef void enter(const Gram *G, Problem *k, const double[:] largest) noexcept nog
         k.b[j] = k.err[j] = 0.0
         if from_ols:
             k.b[j] = k.ols[j]
-            k.err[j] = (1.0 + G.leak) * fabs(k.b[j]) * penalty(G, k, j, k.b[j], G.gamma[k.g - 1] * k.root[j]) / G.tau[j]
+            k.err[j] = (1.0 + G.leak) * fabs(k.b[j]) * penalty(G, k, j, k.b[j], k.g - 1) / G.tau[j]
 
 
 cdef inline int ask(Problem *k, int what, const double *operand) noexcept nogil:
@@ -565,22 +565,27 @@ cdef int next_step(const Gram *G, Problem *k, const float *squares, Scratch *w) 
     return RUNNING if start_step(G, k) else DOUBTFUL
 
 
-cdef inline double penalty(const Gram *G, const Problem *k, int j, double b, double width) noexcept nogil:
-    """d_j of a coefficient b, where gamma is `width` in its units."""
-    cdef double s = b * b + width * width
-    return k.alpha * G.factor[j] * (width * width / s) / s
+cdef inline double gamma_of(const Gram *G, const Problem *k, int j, int g) noexcept nogil:
+    """The g-th gamma in the units of b_j."""
+    return G.gamma[g] * k.root[j]
+
+
+cdef inline double penalty(const Gram *G, const Problem *k, int j, double b, int g) noexcept nogil:
+    """d_j of a coefficient b at the g-th gamma."""
+    cdef double c = gamma_of(G, k, j, g) ** 2, s = b * b + c
+    return k.alpha * G.factor[j] * (c / s) / s
 
 
 cdef bint decided(const Gram *G, const Problem *k, Scratch *w) noexcept nogil:
     """Whether each coefficient is above or below its gamma for good, it seems; w.support says which."""
     cdef int j
-    cdef double width, a, b
+    cdef double gamma, a, b
     for j in range(G.m):
-        width, a, b = G.gamma[k.g] * k.root[j], k.alpha * G.factor[j], fabs(k.b[j])
+        gamma, a, b = gamma_of(G, k, j, k.g), k.alpha * G.factor[j], fabs(k.b[j])
         # tau_j is what all other columns leave of column j; if that is little, `settle` asks the selected ones.
-        w.support[j] = a == 0.0 or (b > IN_RATIO * width
-                                    and penalty(G, k, j, b, width) < IN_WEIGHT * (G.tau[j] if G.mild else 1.0))
-        if not w.support[j] and not (b < OUT_RATIO * width / G.gamma_step and a > OUT_WEIGHT * width * width):
+        w.support[j] = a == 0.0 or (b > IN_RATIO * gamma
+                                    and penalty(G, k, j, b, k.g) < IN_WEIGHT * (G.tau[j] if G.mild else 1.0))
+        if not w.support[j] and not (b < OUT_RATIO * gamma / G.gamma_step and a > OUT_WEIGHT * gamma * gamma):
             return False
     return True
 
@@ -631,7 +636,7 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     beside it. If the last gamma shows, the problem enters the last gammas from there.
     """
     cdef int i, j, m = G.m, last = G.n_gammas - 1
-    cdef double width, c, a, b, rate = 0.0, kept, nil, smallest = INFINITY
+    cdef double gamma, a, b, last_gamma, c, rate = 0.0, kept, smallest = INFINITY
     cdef bint shows = False
     cdef double *bhat = w.z
     cdef double *tau = k.inverse
@@ -644,21 +649,19 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
         a = k.alpha * G.factor[j]
         if a == 0.0:
             continue
-        width = G.gamma[k.g] * k.root[j]
-        c = width * width
-        nil = G.gamma[last] * k.root[j]
-        b = fabs(bhat[j])
+        gamma, last_gamma, b = gamma_of(G, k, j, k.g), gamma_of(G, k, j, last), fabs(bhat[j])
         if w.support[j]:
-            if not (b > 0.5 * IN_RATIO * width and fabs(k.b[j] - bhat[j]) <= AGREE * b
-                    and penalty(G, k, j, b, width) < IN_WEIGHT * tau[j]):
+            if not (b > 0.5 * IN_RATIO * gamma and fabs(k.b[j] - bhat[j]) <= AGREE * b
+                    and penalty(G, k, j, b, k.g) < IN_WEIGHT * tau[j]):
                 return RUNNING
-            rate = fmax(rate, penalty(G, k, j, b, nil) / tau[j])
+            rate = fmax(rate, penalty(G, k, j, b, last) / tau[j])
             shows |= not rate < DIGITS
         else:
-            if not fabs(w.force[j]) * width < 0.5 * (c + a):
+            if not fabs(w.force[j]) * gamma < 0.5 * (gamma * gamma + a):
                 return RUNNING
-            b = fabs(w.force[j]) * nil * nil / (a + nil * nil)
-            rate = fmax(rate, (G.gamma_step * G.gamma_step * b / nil) ** 2)
+            # Its last value, and how much a step keeps of an error there.
+            b = fabs(w.force[j]) * last_gamma ** 2 / (a + last_gamma ** 2)
+            rate = fmax(rate, (G.gamma_step * G.gamma_step * b / last_gamma) ** 2)
             shows |= not (b < 0.5 * G.epsilon * k.root[j] and b < 0.1 * DIGITS * smallest)
     shows |= not rate < 0.01
     if not shows:
@@ -681,7 +684,7 @@ cdef int settle(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
     if last > k.g + 1 and kept < 0.1:
         k.g, k.form = last - 1, -1
         for j in range(m):
-            c = (G.gamma[last - 1] * k.root[j]) ** 2
+            c = gamma_of(G, k, j, last - 1) ** 2
             k.b[j] = bhat[j] if w.support[j] else w.force[j] * c / (k.alpha * G.factor[j] + c)
             k.err[j] = kept * fabs(k.b[j])
     return RUNNING

@@ -1,5 +1,5 @@
 /* Loops over the columns of one problem, apart from the engine's logic so that they vectorize.
-   Each is compiled for several widths of vectors where the compiler can choose at run time. */
+   Each is compiled for several lengths of vectors where the compiler can choose at run time. */
 #include <math.h>
 #include <string.h>
 
@@ -15,15 +15,15 @@
 
 
 /* Ap <- Mp + e p, given the product of the matrix and p in either precision; returns p'Ap. */
-#define CURVATURE(name, real)                                                                  \
-  KERNEL double name(int m, const double *restrict e, const double *restrict p, const real *Mp, \
-                     double *Ap) {                                                              \
-    double pAp = 0.0;                                                                           \
-    _Pragma("omp simd reduction(+ : pAp)") for (int j = 0; j < m; j++) {                        \
-      Ap[j] = Mp[j] + e[j] * p[j];                                                              \
-      pAp += p[j] * Ap[j];                                                                      \
-    }                                                                                           \
-    return pAp;                                                                                 \
+#define CURVATURE(name, real)                                                                     \
+  KERNEL double name(int m, const double *restrict e, const double *restrict p, const real *Mp,   \
+                     double *Ap) {                                                                \
+    double pAp = 0.0;                                                                             \
+    _Pragma("omp simd reduction(+ : pAp)") for (int j = 0; j < m; j++) {                          \
+      Ap[j] = Mp[j] + e[j] * p[j];                                                                \
+      pAp += p[j] * Ap[j];                                                                        \
+    }                                                                                             \
+    return pAp;                                                                                   \
   }
 CURVATURE(curvature, double)
 CURVATURE(curvature_single, float)
@@ -92,9 +92,9 @@ KERNEL double penalties(int m, double alpha, double gamma, double tolerance,
   double strict = tolerance > 0.0 ? 1.0 / tolerance : 0.0, loose = sqrt(strict);
 #pragma omp simd reduction(max : most) reduction(+ : primal, dual)
   for (int j = 0; j < m; j++) {
-    double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
+    double gamma_j = gamma * root[j], c = gamma_j * gamma_j, s = 1.0 / (b[j] * b[j] + c);
     double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = MIN(8.0 * dj / tau[j], 1.0);
-    double weight = (memory * memory * strict + loose) / (ABS(b[j]) + width);
+    double weight = (memory * memory * strict + loose) / (ABS(b[j]) + gamma_j);
     most = MAX(weight, most);
     primal += dj < 1.0 ? 1.0 : 0.0;
     dual += dj > tau[j] ? 1.0 : 0.0;
@@ -145,7 +145,7 @@ KERNEL double carry_error(int m, double alpha, double gamma, const double *restr
   double most = 0.0;
 #pragma omp simd reduction(max : most)
   for (int j = 0; j < m; j++) {
-    double width = gamma * root[j], c = width * width, s = 1.0 / (b[j] * b[j] + c);
+    double gamma_j = gamma * root[j], c = gamma_j * gamma_j, s = 1.0 / (b[j] * b[j] + c);
     double dj = alpha * factor[j] * (c * s) * s, moved = ABS(b[j] * new_b[j]);
     double carried = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
     most = MAX(carried, most);
@@ -178,17 +178,17 @@ KERNEL double add_error(int m, double gamma, double left, const double *restrict
 #define MULTIPLY(name, real, bytes)                                                               \
   static void name(const real *panel, const real *X, real *Y, int m, int n) {                     \
     typedef real vector __attribute__((vector_size(bytes), aligned(sizeof(real)), may_alias));    \
-    const int width = PANEL / sizeof(real), length = bytes / sizeof(real);                        \
-    for (int first = 0; first < m; first += width, panel += (size_t)m * width)                    \
+    const int columns = PANEL / sizeof(real), length = bytes / sizeof(real);                      \
+    for (int first = 0; first < m; first += columns, panel += (size_t)m * columns)                \
       for (int i = 0; i < n; i += TILE)                                                           \
-        for (int v = 0; v < width && first + v < m; v += 2 * length) {                            \
+        for (int v = 0; v < columns && first + v < m; v += 2 * length) {                          \
           const real *M = panel + v, *x[TILE];                                                    \
           vector y[TILE][2];                                                                      \
           _Pragma("GCC unroll 4") for (int t = 0; t < TILE; t++) {                                \
             x[t] = X + (size_t)MIN(i + t, n - 1) * m;                                             \
             y[t][0] = y[t][1] = (vector){0};                                                      \
           }                                                                                       \
-          for (int j = 0; j < m; j++, M += width)                                                 \
+          for (int j = 0; j < m; j++, M += columns)                                               \
             _Pragma("GCC unroll 4") for (int t = 0; t < TILE; t++) {                              \
               y[t][0] += x[t][j] * *(const vector *)M;                                            \
               y[t][1] += x[t][j] * *(const vector *)(M + length);                                 \
