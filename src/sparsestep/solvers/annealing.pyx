@@ -53,12 +53,13 @@ cdef extern from "kernels.h" nogil:
     void add(int, double, const double *, double *)
     void subtract(int, double, const double *, double *)
     double penalties(int, double, double, double, const double *, const double *, const double *, const double *,
-                     double *, double *)
+                     const double *, double *, double *)
     double new_system(int, int, const double *, const double *, double *, double *, double *, double *)
     void dual_coefficients(int, const double *, const double *, const double *, const double *, double *)
-    double carry_error(int, double, double, const double *, const double *, const double *, const double *,
-                       const double *, double *, double *)
-    double add_error(int, double, double, const double *, const double *, const double *, const double *, double *)
+    double carry_error(int, int, double, const double *, const double *, const double *, const double *,
+                       const double *, double *)
+    double add_error(int, int, double, double, double, const double *, const double *, const double *, const double *,
+                     double *)
     void narrow(int, const double *, float *)
     void substitute(int, const double *, double *)
 
@@ -308,7 +309,7 @@ cdef bint start_step(const Gram *G, Problem *k) noexcept nogil:
     cdef double *d = k.p
     cdef bint nearly_all
     # 1) The penalties, and how small a correction has to be before it is left out.
-    k.weight = penalties(m, k.alpha, G.gamma[k.g], k.tolerance, G.factor, k.root, G.tau, k.b, d, n_hard)
+    k.weight = penalties(m, k.alpha, G.gamma[k.g], k.tolerance, G.factor, k.root, G.tau, G.diagonal, k.b, d, n_hard)
     if k.ending or k.g + 1 == G.n_gammas:
         for j in range(m):
             k.weight = fmax(k.weight, 100 / (DIGITS * (fabs(k.b[j]) + 1e-3 * G.epsilon * k.root[j]) + 1e-300))
@@ -529,7 +530,7 @@ cdef bint finish_step(const Gram *G, Problem *k, Scratch *w) noexcept nogil:
             k.err[j] = 0.5 * fabs(b[j])
         k.from_zero = False
     if k.bounded:
-        k.carried = carry_error(m, k.alpha, G.gamma[k.g], G.factor, k.root, G.tau, k.b, b, k.err, k.inverse)
+        k.carried = carry_error(m, k.form == DUAL, G.gamma[k.g], k.root, G.tau, k.e, k.b, b, k.err)
     memcpy(k.b, b, m * sizeof(double))
     # Less than a solve may leave is not worth a product.
     if not k.bounded or G.leak * k.carried * k.weight <= 1.0:
@@ -546,8 +547,8 @@ cdef int next_step(const Gram *G, Problem *k, const float *squares, Scratch *w) 
         for j in range(m):
             w.tmp[j] = k.carried * (G.leak if squares == NULL else sqrt(squares[j]))
         # The correction that is left out, of r / (tau_j + d_j), reaches other coefficients as well.
-        if not add_error(m, G.gamma[k.g], (1.0 + G.leak) * (k.neglected + k.drift), w.tmp, k.inverse, k.root, k.b,
-                         k.err) <= DOUBT:
+        if add_error(m, k.form == DUAL, G.gamma[k.g], (1.0 + G.leak) * (k.neglected + k.drift), DOUBT, w.tmp, k.e,
+                     k.root, k.b, k.err) > 0.0:
             return DOUBTFUL
     k.steps += 1
     k.t += 1

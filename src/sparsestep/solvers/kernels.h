@@ -85,15 +85,15 @@ KERNEL void subtract(int m, double a, const double *restrict x, double *restrict
    largest weight of an error of b_j; counts the columns that are hard in each form. */
 KERNEL double penalties(int m, double alpha, double gamma, double tolerance,
                         const double *restrict factor, const double *restrict root,
-                        const double *restrict tau, const double *restrict b, double *restrict d,
-                        double *n_hard) {
+                        const double *restrict tau, const double *restrict diagonal,
+                        const double *restrict b, double *restrict d, double *n_hard) {
   double most = 0.0, primal = 0.0, dual = 0.0;
   /* Of an error that the loop remembers in full, and of one that it forgets. */
   double strict = tolerance > 0.0 ? 1.0 / tolerance : 0.0, loose = sqrt(strict);
 #pragma omp simd reduction(max : most) reduction(+ : primal, dual)
   for (int j = 0; j < m; j++) {
     double gamma_j = gamma * root[j], c = gamma_j * gamma_j, s = 1.0 / (b[j] * b[j] + c);
-    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = MIN(8.0 * dj / tau[j], 1.0);
+    double dj = alpha * factor[j] * (c * s) * s + 1e-30, memory = MIN(8.0 * dj * diagonal[j], 1.0);
     double weight = (memory * memory * strict + loose) / (ABS(b[j]) + gamma_j);
     most = MAX(weight, most);
     primal += dj < 1.0 ? 1.0 : 0.0;
@@ -136,35 +136,36 @@ KERNEL void dual_coefficients(int m, const double *restrict e, const double *res
 }
 
 /* err <- gain err, where a step multiplies an error of b_j by
-   gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j), and e <- 1 / (1 + d).
+   gain_j = 4 |b_j b_j'| / (b_j^2 + gamma_j^2) * d_j / (tau_j + d_j); e is d, or 1 / d in the dual.
    Returns the largest err_j. */
-KERNEL double carry_error(int m, double alpha, double gamma, const double *restrict factor,
-                          const double *restrict root, const double *restrict tau,
+KERNEL double carry_error(int m, int dual, double gamma, const double *restrict root,
+                          const double *restrict tau, const double *restrict e,
                           const double *restrict b, const double *restrict new_b,
-                          double *restrict err, double *restrict e) {
+                          double *restrict err) {
   double most = 0.0;
 #pragma omp simd reduction(max : most)
   for (int j = 0; j < m; j++) {
-    double gamma_j = gamma * root[j], c = gamma_j * gamma_j, s = 1.0 / (b[j] * b[j] + c);
-    double dj = alpha * factor[j] * (c * s) * s, moved = ABS(b[j] * new_b[j]);
-    double carried = 4.0 * moved * s * dj / (tau[j] + dj + 1e-300) * err[j];
-    most = MAX(carried, most);
-    err[j] = carried;
-    e[j] = 1.0 / (1.0 + dj);
+    double gamma_j = gamma * root[j], moved = ABS(b[j] * new_b[j]);
+    double above = dual ? moved : moved * e[j], below = dual ? 1.0 + tau[j] * e[j] : tau[j] + e[j];
+    double error = 4.0 * above / ((b[j] * b[j] + gamma_j * gamma_j) * below) * err[j];
+    most = MAX(error, most);
+    err[j] = error;
   }
   return most;
 }
 
-/* err <- err + left + spread e. Returns the largest err_j / (|b_j| + gamma_j). */
-KERNEL double add_error(int m, double gamma, double left, const double *restrict spread,
-                        const double *restrict e, const double *restrict root,
-                        const double *restrict b, double *restrict err) {
+/* err <- err + left + spread / (1 + d). Returns how far an error is above its limit, doubt times
+   |b_j| + gamma_j, or 0. */
+KERNEL double add_error(int m, int dual, double gamma, double left, double doubt,
+                        const double *restrict spread, const double *restrict e,
+                        const double *restrict root, const double *restrict b,
+                        double *restrict err) {
   double most = 0.0;
 #pragma omp simd reduction(max : most)
   for (int j = 0; j < m; j++) {
-    double error = err[j] + left + spread[j] * e[j];
-    double share = error / (ABS(b[j]) + gamma * root[j]);
-    most = MAX(share, most);
+    double error = err[j] + left + spread[j] * (dual ? e[j] : 1.0) / (1.0 + e[j]);
+    double above = error - doubt * (ABS(b[j]) + gamma * root[j]);
+    most = MAX(above, most);
     err[j] = error;
   }
   return most;
