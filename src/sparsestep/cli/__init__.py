@@ -9,6 +9,7 @@ printed and what is written) and `errors` (what went wrong, and the exit code).
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import NoReturn
 
 __all__ = ["main", "run_command"]
@@ -21,6 +22,10 @@ def main() -> NoReturn:
     # A stream that was closed is None; a file opened next would get its number.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal cannot show is shown by the numbers of its characters.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if sys.argv[1:2] not in (["demo"], ["study"]):
         sys.meta_path.insert(0, _WithoutPandas())
     code = run_command(sys.argv[1:])

@@ -10,7 +10,6 @@ import numpy as np
 from cyclopts import Parameter
 from numpy.typing import NDArray
 
-from sparsestep.cli.options import Talk
 from sparsestep.cli.outputs import Screen, check_outputs
 
 NAME = "sparsestep-demo.html"
@@ -20,7 +19,7 @@ SIZES_SHOWN = 6
 def demo(
     *,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """See it at work on built-in data; writes a report.
 
@@ -35,7 +34,6 @@ def demo(
     from sparsestep.estimators.estimators import SparseStepCV
     from sparsestep.report import write_report
 
-    screen = Screen(talk)
     # Where nothing can be written here, the report goes to the folder for temporary files.
     folder = Path() if os.access(".", os.W_OK) else Path(tempfile.gettempdir())
     file = folder / NAME if report is None else report
@@ -79,7 +77,7 @@ def demo(
         f"least-squares size; the lasso keeps {np.count_nonzero(lasso.coef_)} and shrinks them."
     )
     screen.wrote(report=file)
-    screen.json(
+    screen.print_json(
         {
             "rows": len(y),
             "variables": len(names),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import Reading, are_moments, expanded, read
-from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Talk, Whole
+from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
 from sparsestep.estimators.choosing import by_alpha, by_criterion, by_size, by_validation, fit_path
@@ -84,7 +84,7 @@ def fit(
     seed: Seed = 0,
     model: Annotated[Path | None, Parameter(alias="-m")] = None,
     report: Annotated[Path | None, Parameter(alias="-r")] = None,
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """Fit a model to a table; write the model and the report.
 
@@ -100,7 +100,6 @@ def fit(
     report
         Write the report here (.html).
     """
-    screen = Screen(talk)
     data = expanded(data)
     check_outputs([("model", model), ("report", report)], data)
     kind, wanted = choice.kind(), alphas_given(alphas)
@@ -227,7 +226,7 @@ def _print(
     names = question["features"]
     cv, criterion, index = target["cv"], target["criterion"], target["index"]
     inclusion, averaged = target["inclusion"], question["choice"]["rule"] == "average"
-    screen.json(
+    screen.print_json(
         {
             "target": target["name"],
             "rows": question["rows"],

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sparsestep.cli.errors import said_by_options
-from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output, Talk
+from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output
 from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_tables
 from sparsestep.model.file import read_document
 from sparsestep.sources.request import CsvFormat
@@ -20,7 +20,7 @@ def predict(
     keep: Annotated[list[str] | None, Names] = None,
     missing_as_null: Annotated[bool, Flag] = False,
     csv: CsvOptions = CsvFormat(),  # noqa: B008
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """Predictions of a model for the rows of a table.
 
@@ -38,7 +38,6 @@ def predict(
     from sparsestep.model.predictions import Predictions
     from sparsestep.sources.summing import rows_read
 
-    screen = Screen(talk)
     check_outputs([("predictions", output)], [str(model), *data])
     document = read_document(model)
     rows = opened(data, csv, screen)
@@ -53,7 +52,7 @@ def predict(
         screen.warn(far.text())
     of_them = f", {missing} of them missing" if missing else ""
     screen.say(f"Predictions of {count} rows{of_them}: {output}")
-    screen.json(
+    screen.print_json(
         {
             "rows": count,
             "rows_missing": missing,
@@ -75,7 +74,7 @@ def report(
     /,
     *,
     output: Annotated[Path | None, Output] = None,
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """The report on a model, as one HTML file.
 
@@ -86,10 +85,9 @@ def report(
     """
     from sparsestep.report import write_report
 
-    screen = Screen(talk)
     file = model.with_suffix(".html") if output is None else output
     document = read_document(model)
     check_outputs([("report", file)], [str(model)])
     write_report(document, file)
     screen.wrote(report=file)
-    screen.json({"report": file})
+    screen.print_json({"report": file})

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sparsestep.cli.inputs import TablesSeen, are_moments, expanded, read
-from sparsestep.cli.options import Data, Output, Seed, TableOptions, Talk, Whole
+from sparsestep.cli.options import Data, Output, Seed, TableOptions, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError
 from sparsestep.moments.moments import Moments, require_complete, require_same_folds
@@ -22,7 +22,7 @@ def moments(
     table: TableOptions = TableOptions(),  # noqa: B008
     folds: Annotated[int | None, Whole] = None,
     seed: Seed = 0,
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """Reduce a table to its moments, which any fit can start from.
 
@@ -35,7 +35,6 @@ def moments(
         Write so many files, each of a random part of the rows. Folds of an earlier run that would
         stay beside them are refused.
     """
-    screen = Screen(talk)
     if are_moments(data):
         raise InputError("The data are moments already; sparsestep merge puts several together.")
     files = [output]
@@ -61,7 +60,7 @@ def moments(
             "where rows may not be shared."
         )
     screen.say(f"Moments: {files[0]}" + (f" to {files[-1].name}" if folds is not None else ""))
-    screen.json(
+    screen.print_json(
         {
             "rows": rows,
             "rows_dropped": reading.dropped.n_dropped,
@@ -79,7 +78,7 @@ def merge(
     /,
     *,
     output: Annotated[Path, Output],
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """Merge moments of several tables, as if their rows were one table.
 
@@ -91,7 +90,6 @@ def merge(
     output
         Write the merged moments here (.npz).
     """
-    screen = Screen(talk)
     data = expanded(data)
     check_outputs([("moments", output)], data)
     merged: Moments | None = None
@@ -116,7 +114,7 @@ def merge(
     files = f"{len(data)} file{'s' * (len(data) > 1)}"
     screen.say(f"{merged.n_samples} rows from {files}, {merged.n_features} columns")
     screen.wrote(moments=output)
-    screen.json(
+    screen.print_json(
         {
             "rows": merged.n_samples,
             "features": list(merged.feature_names or ()),

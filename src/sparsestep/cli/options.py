@@ -77,15 +77,3 @@ class TableOptions:
     "Leave out rows with a missing value, and say how many and for which columns."
 
     csv: CsvOptions = field(default_factory=CsvFormat)
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Talk:
-    """What is printed."""
-
-    json: Annotated[bool, Flag] = False
-    "Print JSON for a program to read, and nothing else."
-
-    quiet: Annotated[bool, Flag] = False
-    "Print nothing but errors."

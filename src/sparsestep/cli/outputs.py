@@ -11,14 +11,16 @@ import sys
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from sparsestep.cli.options import Talk
+from sparsestep.cli.options import Flag
 from sparsestep.errors import InputError
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
@@ -37,40 +39,44 @@ ENDINGS = {
 }
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
 class Screen:
-    """Standard output and standard error, as the options ask for them."""
+    """What is printed on standard output and standard error."""
 
-    def __init__(self, talk: Talk) -> None:
-        self._json, self._silent = talk.json, talk.quiet or talk.json
-        for stream in (sys.stdout, sys.stderr):
-            # A name that the terminal cannot show is shown by the numbers of its characters.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
-        self._console = Console(highlight=False, markup=False, emoji=False)
+    json: Annotated[bool, Flag] = False
+    "Print JSON for a program to read, and nothing else."
+
+    quiet: Annotated[bool, Flag] = False
+    "Print nothing but errors."
+
+    @property
+    def _silent(self) -> bool:
+        """Whether nothing is printed for people."""
+        return self.quiet or self.json
 
     @property
     def shows_progress(self) -> bool:
         """Whether somebody watches standard error."""
         return not self._silent and sys.stderr.isatty()
 
-    def json(self, value: dict[str, Any]) -> None:
+    def print_json(self, value: dict[str, Any]) -> None:
         """Print a value, paths as texts, if JSON was asked for."""
-        if self._json:
+        if self.json:
             print(
                 json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=os.fspath)
             )
 
-    def say(self, text: str = "", style: str = "") -> None:
+    def say(self, text: str = "", style: str = "", stderr: bool = False) -> None:
         """Print a line."""
         if not self._silent:
-            self._console.print(Text(printable(text)), style=style, soft_wrap=True)
+            console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+            console.print(Text(printable(text)), style=style, soft_wrap=True)
 
     def warn(self, *notes: str) -> None:
         """Print notes on standard error."""
-        if not self._silent:
-            console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-            for text in notes:
-                console.print(Text(printable(f"Note: {text}")), style="yellow", soft_wrap=True)
+        for text in notes:
+            self.say(f"Note: {text}", "yellow", stderr=True)
 
     def wrote(self, **files: Path | None) -> None:
         """Print what was written and where."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.fit import ALPHAS, alphas_given
 from sparsestep.cli.inputs import expanded, read
-from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions, Talk
+from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions
 from sparsestep.cli.outputs import Screen, check_outputs, write_tables
 from sparsestep.errors import InputError
 from sparsestep.estimators.choosing import fit_path
@@ -35,7 +35,7 @@ def path(
     plot: Path | None = None,
     standardized: Annotated[bool, Flag] = False,
     output: Annotated[Path | None, Output] = None,
-    talk: Talk = Talk(),  # noqa: B008
+    screen: Screen = Screen(),  # noqa: B008
 ) -> None:
     """The models of all alphas: what enters as the penalty falls.
 
@@ -53,7 +53,6 @@ def path(
     output
         Write all models here (.parquet, .csv or .arrow): a row for each alpha.
     """
-    screen = Screen(talk)
     data = expanded(data)
     if standardized and plot is None:
         raise InputError("--standardized is for the picture; give --plot too.")
@@ -77,7 +76,7 @@ def path(
     notes = [*([] if lost is None else [str(lost)]), *reading.all_notes]
     screen.warn(*notes)
     screen.wrote(picture=plot, path=output)
-    screen.json(
+    screen.print_json(
         {
             "target": reading.target,
             "rows": moments.n_samples,
