@@ -1,6 +1,6 @@
 """The commands and their help; each command is in a module that is imported when it is called."""
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from sparsestep import __version__
 
@@ -124,6 +124,11 @@ app = App(
     help=ROOT,
     version=__version__,
     help_format="plaintext",
+    # No option has a --no- form, and that a switch is off goes without saying.
+    default_parameter=Parameter(
+        negative="",
+        show_default=lambda value: None if value is None or value is False else str(value),
+    ),
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.inputs import Reading, are_moments, expanded, read
-from sparsestep.cli.options import Always, Flag, Polish, Seed, TableOptions, Whole
+from sparsestep.cli.options import Always, Polish, Seed, TableOptions, Whole
 from sparsestep.cli.outputs import Screen, check_outputs
 from sparsestep.errors import InputError, LostDigitsWarning, ManyVariablesWarning
 from sparsestep.estimators.choosing import by_alpha, by_criterion, by_size, by_validation, fit_path
@@ -49,7 +49,7 @@ class Choice:
     """With cross-validation: the smallest error; the sparsest model near it, by half the standard
     error of the difference or by one of the error; or the average of all models."""
 
-    shrink: Annotated[bool, Flag] = False
+    shrink: bool = False
     """With cross-validation: shrink the coefficients of the variables kept, by ridge regression
     whose penalty is cross-validated too. For prediction."""
 

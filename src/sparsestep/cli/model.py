@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sparsestep.cli.errors import said_by_options
-from sparsestep.cli.options import CsvOptions, Data, Flag, ModelFile, Names, Output
+from sparsestep.cli.options import CsvOptions, Data, ModelFile, Output
 from sparsestep.cli.outputs import PATIENCE, Screen, check_outputs, write_tables
 from sparsestep.model.file import read_document
 from sparsestep.sources.request import CsvFormat
@@ -17,8 +17,8 @@ def predict(
     /,
     *,
     output: Annotated[Path, Output],
-    keep: Annotated[list[str] | None, Names] = None,
-    missing_as_null: Annotated[bool, Flag] = False,
+    keep: list[str] | None = None,
+    missing_as_null: bool = False,
     csv: CsvOptions = CsvFormat(),  # noqa: B008
     screen: Screen = Screen(),  # noqa: B008
 ) -> None:

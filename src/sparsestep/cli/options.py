@@ -20,9 +20,6 @@ def _whole(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"it must be a whole number, not {text!r}.") from None
 
 
-# An option without a value and without a --no- form.
-Flag = Parameter(negative="", show_default=False)
-Names = Parameter(negative="")
 Whole = Parameter(converter=_whole)
 Output = Parameter(alias="-o")
 CsvOptions = Annotated[CsvFormat, Parameter(name="*")]
@@ -34,12 +31,10 @@ Data = Annotated[
 ModelFile = Annotated[Path, Parameter(help="A model that the command fit wrote (.json).")]
 Polish = Annotated[
     bool,
-    Flag,
     Parameter(help="Add, drop and swap variables after each fit while the exact objective falls."),
 ]
 Always = Annotated[
     list[str] | None,
-    Names,
     Parameter(help="Columns that every model keeps, without a penalty, as a,b,c."),
 ]
 Seed = Annotated[int, Whole, Parameter(help="Seed of the random folds.")]
@@ -53,27 +48,27 @@ class TableOptions:
     target: Annotated[str | None, Parameter(alias="-t")] = None
     "Name of the column to explain."
 
-    features: Annotated[list[str] | None, Names] = None
+    features: list[str] | None = None
     "Columns to explain it with, as a,b,c. All others if not given."
 
-    drop: Annotated[list[str] | None, Names] = None
+    drop: list[str] | None = None
     "Columns to leave out, as a,b,c."
 
     weight: str | None = None
     "Column of weights: a whole number w counts as w copies of the row."
 
-    one_hot: Annotated[bool, Flag] = False
+    one_hot: bool = False
     """Turn columns of text into columns of zeros and ones, one for each category but the most
     frequent. Finding the categories takes a first pass over these columns."""
 
-    category: Annotated[list[str] | None, Names] = None
+    category: list[str] | None = None
     """Columns to turn into such columns whatever they hold, as a,b,c: numbers of districts, years,
     dates."""
 
-    missing_category: Annotated[bool, Flag] = False
+    missing_category: bool = False
     "With --one-hot or --category: give missing values a category of their own, (missing)."
 
-    drop_missing: Annotated[bool, Flag] = False
+    drop_missing: bool = False
     "Leave out rows with a missing value, and say how many and for which columns."
 
     csv: CsvOptions = field(default_factory=CsvFormat)

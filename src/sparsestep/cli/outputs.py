@@ -13,14 +13,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from cyclopts import Parameter
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from sparsestep.cli.options import Flag
 from sparsestep.errors import InputError
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
@@ -44,10 +43,10 @@ ENDINGS = {
 class Screen:
     """What is printed on standard output and standard error."""
 
-    json: Annotated[bool, Flag] = False
+    json: bool = False
     "Print JSON for a program to read, and nothing else."
 
-    quiet: Annotated[bool, Flag] = False
+    quiet: bool = False
     "Print nothing but errors."
 
     @property

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sparsestep.cli.fit import ALPHAS, alphas_given
 from sparsestep.cli.inputs import expanded, read
-from sparsestep.cli.options import Always, Flag, Output, Polish, TableOptions
+from sparsestep.cli.options import Always, Output, Polish, TableOptions
 from sparsestep.cli.outputs import Screen, check_outputs, write_tables
 from sparsestep.errors import InputError
 from sparsestep.estimators.choosing import fit_path
@@ -33,7 +33,7 @@ def path(
     polish: Polish = False,
     always: Always = None,
     plot: Path | None = None,
-    standardized: Annotated[bool, Flag] = False,
+    standardized: bool = False,
     output: Annotated[Path | None, Output] = None,
     screen: Screen = Screen(),  # noqa: B008
 ) -> None:

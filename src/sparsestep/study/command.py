@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-from sparsestep.cli.options import Flag, Whole
+from sparsestep.cli.options import Whole
 
 
 def study(
@@ -15,9 +15,9 @@ def study(
     rivals: Literal["converged", "2015"] = "converged",
     jobs: Annotated[int | None, Whole] = None,
     out: Path = Path("study"),
-    extras: Annotated[bool, Flag] = False,
+    extras: bool = False,
     stage: Literal["all", "generate", "fit", "rank", "test", "draw", "report"] = "all",
-    quiet: Annotated[bool, Flag] = False,
+    quiet: bool = False,
 ) -> None:
     """Repeat the paper's simulation study: six methods, four measures, 135 or 180 data sets.
 
