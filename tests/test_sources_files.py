@@ -436,7 +436,7 @@ def test_names_of_columns_are_not_compared_with_each_other():
 
     names = [Name(f"x{j}") for j in range(1000)]
     for features in (None, names[1:]):
-        assert len(choose(names, names[0], features, None, "the table")) == 999
+        assert len(choose(names, names[0], features, None, "the table")[0]) == 999
     assert compared < 10 * len(names)
 
 

@@ -128,8 +128,8 @@ def fit(
         target=reading.target,
         source=reading.source,
         weight=table.weight,
-        rows_dropped=reading.dropped.n_dropped,
-        dropped_by=reading.dropped.n_missing,
+        rows_dropped=reading.counts.dropped,
+        dropped_by=dict(reading.counts.missing.most_common()),
         seed=None if folds is None else seed,
         model_path=path,
     )

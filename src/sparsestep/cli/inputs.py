@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,17 +13,17 @@ from numpy.typing import NDArray
 from sparsestep.cli.errors import said_by_options
 from sparsestep.cli.options import TableOptions
 from sparsestep.cli.outputs import PATIENCE, Screen
-from sparsestep.errors import DroppedRowsWarning, InputError, OutOfRangeError, RowNamesWarning
+from sparsestep.errors import InputError, OutOfRangeError
 from sparsestep.moments.moments import Moments, require_all_folds
-from sparsestep.sources import CsvFormat, read_categories, read_moments
+from sparsestep.sources import CsvFormat, moments_of, read_categories
 from sparsestep.sources.files import matching, require_distinct
-from sparsestep.sources.request import choose, indicators, require_columns
+from sparsestep.sources.folds import RowCounts
+from sparsestep.sources.request import Request, choose, indicators, require_columns
 from sparsestep.sources.rows import Rows, open_rows
 from sparsestep.words import made_up_names, rows_left_out
 
 # A column of text that becomes more columns than this is worth a note.
 MANY_INDICATORS = 30
-NONE_DROPPED = DroppedRowsWarning(0, 0, {})
 
 
 def are_moments(data: Sequence[str]) -> bool:
@@ -79,7 +78,7 @@ class Reading:
     parts: list[Moments]
     target: str
     source: str
-    dropped: DroppedRowsWarning = NONE_DROPPED
+    counts: RowCounts = field(default_factory=RowCounts)
     notes: list[str] = field(default_factory=list)
     "What should be known of the table that was read, beside the rows left out."
 
@@ -95,11 +94,11 @@ class Reading:
     @property
     def all_notes(self) -> list[str]:
         """The notes, and on rows left out the one that a model would have."""
-        count = self.dropped.n_dropped
-        if not count:
+        dropped = self.counts.dropped
+        if not dropped:
             return self.notes
-        total = sum(part.n_samples for part in self.parts) + count
-        return [rows_left_out(count, total, self.dropped.n_missing), *self.notes]
+        total = sum(part.n_samples for part in self.parts) + dropped
+        return [rows_left_out(dropped, total, self.counts.missing), *self.notes]
 
     @contextmanager
     def naming_target(self) -> Iterator[None]:
@@ -152,28 +151,19 @@ def read(
                     codes=codes,
                     missing=options.missing_category,
                 )
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", DroppedRowsWarning)
-            found = read_moments(
-                rows,
-                options.target,
-                features=features,
-                weight=options.weight,
-                folds=folds,
-                seed=seed,
-                progress=PATIENCE if screen.shows_progress else False,
-                drop_missing=options.drop_missing,
-                categories=categories,
-            )
-    told = (each.message for each in caught)
-    dropped = next((each for each in told if isinstance(each, DroppedRowsWarning)), NONE_DROPPED)
-    return Reading(
-        parts=found if isinstance(found, list) else [found],
-        target=options.target,
-        source=_named(data),
-        dropped=dropped,
-        notes=[*_on_missing(dropped, options), *_many(categories)],
-    )
+        request = Request(
+            target=options.target,
+            features=features,
+            weight=options.weight,
+            folds=folds,
+            seed=seed,
+            progress=PATIENCE if screen.shows_progress else False,
+            drop_missing=options.drop_missing,
+            categories=categories,
+        )
+        parts, counts = moments_of(rows, request)
+    notes = [*_on_missing(counts, options), *_many(categories)]
+    return Reading(parts, options.target, _named(data), counts, notes)
 
 
 def _many(categories: dict[str, list[str]]) -> list[str]:
@@ -186,9 +176,9 @@ def _many(categories: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def _on_missing(dropped: DroppedRowsWarning, options: TableOptions) -> list[str]:
+def _on_missing(counts: RowCounts, options: TableOptions) -> list[str]:
     """Advice if most rows were left out."""
-    if 2 * dropped.n_dropped <= dropped.n_rows:
+    if 2 * counts.dropped <= counts.rows:
         return []
     advice = "Leave columns of many missing values out with --drop"
     if options.one_hot and not options.missing_category:
@@ -237,18 +227,12 @@ def _features(rows: Rows, options: TableOptions, screen: Screen) -> list[str]:
     for role, name in (("target", options.target), ("weight", options.weight)):
         if name in drop:
             raise InputError(f"Column {name!r} cannot be the {role} and be left out by --drop.")
-    if options.features is not None:
-        chosen = split_names(options.features, rows.names)
-        require_columns(chosen, rows.names, rows.where)
-    else:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", RowNamesWarning)
-            chosen = choose(
-                rows.names, str(options.target), None, options.weight, rows.where, rows.index
-            )
-        for told in (each.message for each in caught):
-            if isinstance(told, RowNamesWarning):
-                screen.warn(f"{told.what}.")
+    given = None if options.features is None else split_names(options.features, rows.names)
+    chosen, left = choose(
+        rows.names, str(options.target), given, options.weight, rows.where, rows.index
+    )
+    if left is not None:
+        screen.warn(f"{left.what}.")
     return [name for name in chosen if name not in drop]
 
 

@@ -63,7 +63,7 @@ def moments(
     screen.print_json(
         {
             "rows": rows,
-            "rows_dropped": reading.dropped.n_dropped,
+            "rows_dropped": reading.counts.dropped,
             "notes": reading.all_notes,
             "target": reading.target,
             "features": list(reading.parts[0].feature_names or ()),

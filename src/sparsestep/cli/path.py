@@ -80,7 +80,7 @@ def path(
         {
             "target": reading.target,
             "rows": moments.n_samples,
-            "rows_dropped": reading.dropped.n_dropped,
+            "rows_dropped": reading.counts.dropped,
             "notes": notes,
             "features": names,
             "models": [

@@ -10,11 +10,11 @@ are.
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from sparsestep.errors import OutOfRangeError
+from sparsestep.errors import DroppedRowsWarning, OutOfRangeError, warn
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.table import comes_from
-from sparsestep.sources.folds import finish
-from sparsestep.sources.request import CsvFormat, Request, folds_and_seed, require_columns
+from sparsestep.sources.folds import RowCounts, finish
+from sparsestep.sources.request import CsvFormat, Request, require_columns
 
 __all__ = ["CsvFormat", "read_categories", "read_moments"]
 
@@ -137,17 +137,25 @@ def read_moments(
     >>> moments.feature_names
     ('size', 'old')
     """
-    folds, seed = folds_and_seed(folds, seed)
     request = Request(
         target, features, weight, folds, seed, progress, drop_missing, categories or {}, csv
     )
+    parts, counts = moments_of(source, request)
+    if counts.dropped:
+        missing = dict(counts.missing.most_common())
+        warn(DroppedRowsWarning(counts.dropped, counts.rows, missing))
+    return parts[0] if folds is None else parts
+
+
+def moments_of(source: Any, request: Request) -> tuple[list[Moments], RowCounts]:
+    """The moments of each fold, or of all rows, and the rows counted: see `read_moments`."""
     distributed = comes_from(source, "dask", "dask_expr", "pyspark")
-    if distributed and categories:
+    if distributed and request.categories:
         raise TypeError(
             "Categories are for files and frames in memory; encode the columns of Dask and Spark "
             "frames by their own means."
         )
-    if distributed and csv:
+    if distributed and request.csv:
         raise TypeError("csv is for files; Dask and Spark read theirs by their own means.")
     if not distributed:
         from sparsestep.sources.summing import sums_of
@@ -158,13 +166,15 @@ def read_moments(
     try:
         parts, counts, where = sums_of(source, request)
     except OutOfRangeError as error:
-        raise error.naming(target) from error
+        raise error.naming(request.target) from error
+    features = request.features
     encoded = {
         name: tuple(known)
         for name, known in request.categories.items()
         if features is None or name in features
     }
-    return finish(parts, counts, where, folds, target_names=(target,), categories=encoded)
+    labels = {"target_names": (request.target,), "categories": encoded}
+    return finish(parts, counts, where, request.folds, **labels), counts
 
 
 def read_categories(

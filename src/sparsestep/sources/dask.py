@@ -50,7 +50,8 @@ def moments(
         part(number, folds, seed, *pieces)
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
-    return finish(*_computed(leaves), "X", folds, target_names=text_names(y))
+    found = finish(*_computed(leaves), "X", folds, target_names=text_names(y))
+    return found[0] if folds is None else found
 
 
 def predict(estimator: Any, X: Any, targets: Sequence[str] | None = None) -> Any:

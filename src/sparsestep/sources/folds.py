@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsestep.errors import DroppedRowsWarning, warn
 from sparsestep.moments.moments import Moments
 from sparsestep.moments.sums import Accumulator, Run, Sums
 from sparsestep.words import missing_by_column, sentence
@@ -98,8 +97,8 @@ def merge(pieces: Iterable[tuple[Parts, RowCounts]]) -> tuple[Parts, RowCounts]:
 
 def finish(
     parts: Parts, counts: RowCounts, where: str, folds: int | None, **labels: Any
-) -> Moments | list[Moments]:
-    """The moments of a pass, or a list of them with folds; rows left out are reported.
+) -> list[Moments]:
+    """The moments of each fold of a pass, or of all its rows.
 
     `labels` are the fields of `Sums` on what its columns are called.
     """
@@ -119,11 +118,8 @@ def finish(
             f"{sentence(where)} has {have} rows, which leave {folds - len(found)} of {folds} "
             "folds empty; use fewer folds."
         )
-    if counts.dropped:
-        missing = dict(counts.missing.most_common())
-        warn(DroppedRowsWarning(counts.dropped, counts.rows, missing))
     if folds is None:
-        return Moments._make(found[0])
+        return [Moments._make(found[0])]
     # Without its folders: files of moments are handed on to others.
     source, name = os.path.basename(where.rstrip("/")) or where, _run_id(found)
     runs = [Run(name, source, folds, frozenset({k})) for k in range(folds)]

@@ -79,11 +79,18 @@ class Request:
     progress: bool | float
     drop_missing: bool
     categories: Mapping[str, Sequence[str]]
-    csv: CsvFormat | None
+    csv: CsvFormat | None = None
+
+    def __post_init__(self) -> None:
+        folds, seed = folds_and_seed(self.folds, self.seed)
+        object.__setattr__(self, "folds", folds)
+        object.__setattr__(self, "seed", seed)
 
     def choosing(self, names: Sequence[Any], where: str, index: Collection[str] = ()) -> "Request":
         """The same with the features to read, checked; see `choose`."""
-        features = choose(names, self.target, self.features, self.weight, where, index)
+        features, left = choose(names, self.target, self.features, self.weight, where, index)
+        if left is not None:
+            warn(left)
         require_columns(self.categories, names, where)
         for name, known in self.categories.items():
             if name in (self.target, self.weight):
@@ -139,11 +146,13 @@ def choose(
     weight: str | None,
     where: str,
     index: Collection[str] = (),
-) -> list[str]:
+) -> tuple[list[str], RowNamesWarning | None]:
     """The features to read, checked; `names` are all columns, `where` names the source in messages.
 
-    If `features` is None, they are all other columns but those that name the rows, as `index` does.
+    If `features` is None, they are all other columns but those that name the rows, as `index` does,
+    of which the warning tells.
     """
+    left = None
     if isinstance(features, str):
         raise TypeError(f"features must be a list of column names, not the text {features!r}.")
     wanted = [target, *([] if weight is None else [weight]), *(features or ())]
@@ -157,8 +166,7 @@ def choose(
         out = [name for name in _row_names(names, index) if name not in (target, weight)]
         features = [name for name in names if name not in (target, weight, *out)]
         if out:
-            nameless = out == [""] and names[0] == ""
-            warn(RowNamesWarning(out, nameless))
+            left = RowNamesWarning(out, nameless=out == [""] and names[0] == "")
     for role, name in (("target", target), ("weight", weight)):
         if name in features:
             raise ValueError(f"The {role} {name!r} is among the features; leave it out of them.")
@@ -167,7 +175,7 @@ def choose(
     require_columns(features, names, where)
     if len(set(features)) < len(features):
         raise ValueError(f"Column {repeated(features)!r} is given more than once in features.")
-    return list(features)
+    return list(features), left
 
 
 def _row_names(names: Sequence[str], index: Collection[str]) -> list[str]:
