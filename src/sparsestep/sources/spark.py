@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sparsestep.errors import NotNumbersError
-from sparsestep.moments.sums import Sums
+from sparsestep.moments.sums import Accumulator, Sums
 from sparsestep.moments.sums import merge as merged_sums
-from sparsestep.sources.folds import Parts, RowCounts, added
+from sparsestep.sources.folds import Parts, RowCounts
 from sparsestep.sources.request import Request, load
 
 # One row for each fold of each partition: a single value holds at most 2 GB, and so m up to 16,000.
@@ -44,20 +44,16 @@ def sums_of(source: Any, request: Request) -> tuple[Parts, RowCounts, str]:
     partitions, size = frame.rdd.getNumPartitions(), 8 * len(request.features or ()) ** 2
     if partitions * (request.folds or 1) * size > GROUP_BYTES:
         rows = _merged(rows, partitions, max(GROUP_BYTES // size, 2), functions)
-    nothing, counts = request.no_rows, RowCounts()
-
-    def parts() -> Iterator[Parts]:
-        nonlocal counts
-        for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
-            value: Value = pickle.loads(row.value)
-            if isinstance(value, ValueError):
-                raise value
-            if isinstance(value, RowCounts):
-                counts += value
-            else:
-                yield [*nothing[: row.fold], value, *nothing[row.fold + 1 :]]
-
-    return added(nothing, parts()), counts, where
+    totals, counts = [Accumulator(nothing) for nothing in request.no_rows], RowCounts()
+    for row in sorted(rows.collect(), key=lambda row: (row.part, row.fold)):
+        value: Value = pickle.loads(row.value)
+        if isinstance(value, ValueError):
+            raise value
+        if isinstance(value, RowCounts):
+            counts += value
+        else:
+            totals[row.fold].add(value)
+    return [total.result() for total in totals], counts, where
 
 
 def _require_numbers(name: str, kind: str) -> None:
