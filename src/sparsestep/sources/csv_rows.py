@@ -10,7 +10,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from io import StringIO
 from typing import Any
@@ -42,31 +42,79 @@ _THOUSANDS = r"^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*$"
 _MISSING, _EMPTY = (pa.array(t) for t in (pa.csv.ConvertOptions().null_values, [""]))
 
 
+def csv_files(found: Found, csv: CsvFormat) -> "CsvFiles":
+    """CSV files, read as `csv` says, or else as their first rows show."""
+    separators = read_headers(found, partial(_separator, csv.encoding))
+    if csv.separator is None:
+        csv = replace(csv, separator=_common(found.files, separators))
+    files = CsvFiles(found, csv)
+    if all(len(names) == 1 for names in files._names):
+        # An empty line is a missing value then; but before the name it would be the name.
+        other = CsvFiles(found, csv, empty_lines=True)
+        if other._names == files._names:
+            files = other
+    if csv.decimal is None and csv.separator != "," and files.texts:
+        other = CsvFiles(found, replace(csv, decimal=","), files.empty_lines)
+        # A column that the decimal comma turns into text holds numbers with a point.
+        if other.texts < files.texts and any(
+            _show_decimal_commas(other.first_texts(*column)) for column in files.texts - other.texts
+        ):
+            files = other
+    return files
+
+
 class CsvFiles(Files):
-    """CSV files, written as `csv` says, or else as their first rows show."""
+    """CSV files, written as `csv` says."""
 
     csv: CsvFormat
 
-    def __init__(self, found: Found, csv: CsvFormat) -> None:
-        separators = read_headers(found, partial(_separator, csv.encoding))
-        if csv.separator is None:
-            csv = replace(csv, separator=_common(found.files, separators))
-        files = _FilesAs(csv, found)
-        if all(len(schema) == 1 for schema in files.schemas):
-            # An empty line is a missing value then; but before the name it would be the name.
-            other = replace(files, empty_lines=True)
-            if [a.names for a in other.schemas] == [b.names for b in files.schemas]:
-                files = other
-        if csv.decimal is None and csv.separator != "," and files.texts:
-            other = replace(files, csv=replace(csv, decimal=","))
-            # A column that the decimal comma turns into text holds numbers with a point.
-            if other.texts < files.texts and any(
-                _show_decimal_commas(other.first_texts(*column))
-                for column in files.texts - other.texts
-            ):
-                files = other
-        self.csv, self._as = files.csv, files
-        super().__init__(found, files.format(), files.schemas)
+    def __init__(self, found: Found, csv: CsvFormat, empty_lines: bool = False) -> None:
+        # Whether an empty line is a row.
+        self.csv, self.empty_lines = csv, empty_lines
+        form = self._written()
+
+        def inspect(path: str, system: Any) -> Any:
+            try:
+                schema = form.inspect(path, system)
+                # Names are decoded when they are asked for.
+                len(schema.names)
+                return schema
+            except UnicodeError as error:
+                raise _other_encoding(path, csv.encoding) from error
+
+        super().__init__(found, form, read_headers(found, inspect))
+
+    @cached_property
+    def texts(self) -> set[tuple[str, str]]:
+        """The columns of text, each by its file and its name."""
+        files = zip(self._files, self._schemas, strict=True)
+        fields = ((path, field) for path, schema in files for field in schema)
+        return {(path, field.name) for path, field in fields if pa.types.is_string(field.type)}
+
+    def _written(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
+        """The format in pyarrow's terms; raw texts are never missing."""
+        return ds.CsvFileFormat(
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self.csv.separator,
+                # Without this, a line that ends within quotes must not be at the end of a block.
+                newlines_in_values=True,
+                ignore_empty_lines=not self.empty_lines,
+            ),
+            # An empty field is a missing value, whatever the type of its column.
+            convert_options=pa.csv.ConvertOptions(
+                column_types=types,
+                strings_can_be_null=not raw,
+                decimal_point=self.csv.decimal or ".",
+            ),
+            read_options=pa.csv.ReadOptions(encoding=self.csv.encoding),
+        )
+
+    def first_texts(self, path: str, name: str) -> Any:
+        """A column of the first batch of a file, as text."""
+        form = self._written({name: pa.string()})
+        alone = ds.dataset([path], format=form, filesystem=self._system)
+        # A row takes at least a byte, so the first batch is not cut in two.
+        return next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches()).column(0)
 
     def _format(self) -> Any:
         """The format with the types of the columns chosen."""
@@ -77,7 +125,7 @@ class CsvFiles(Files):
         null |= {name: _EMPTY for name in own if name in self._as_is}
         # Texts that mean null, in columns of texts that are read raw.
         self._null_texts = null if raw else {}
-        return self._as.format(self._types, raw)
+        return self._written(self._types, raw)
 
     def _type_in(self, field: Any, where: str) -> Any:
         """The type to read a column of a file as, which shows only its first rows."""
@@ -90,7 +138,7 @@ class CsvFiles(Files):
             raise _other_encoding(where, self.csv.encoding)
         if is_text(field.type):
             # pyarrow takes the types of the first batch, so a value that is no number is in it.
-            texts = self._as.first_texts(where, field.name)
+            texts = self.first_texts(where, field.name)
             column = TextColumn(self.csv)
             column.add(texts, lambda row: (row, where))
             column.check_almost_numbers(field.name, where)
@@ -121,64 +169,7 @@ class CsvFiles(Files):
         return ValueError(f"Column {name!r} holds {match[3]!r}{line} of {path}; it is no number.")
 
 
-# -- how the files are written ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _FilesAs:
-    """Files, written as `csv` says: what their first rows show if they are read so."""
-
-    csv: CsvFormat
-    found: Found
-    # Whether an empty line is a row.
-    empty_lines: bool = False
-
-    def format(self, types: dict[str, Any] | None = None, raw: bool = False) -> Any:
-        """The format in pyarrow's terms; raw texts are never missing."""
-        return ds.CsvFileFormat(
-            parse_options=pa.csv.ParseOptions(
-                delimiter=self.csv.separator,
-                # Without this, a line that ends within quotes must not be at the end of a block.
-                newlines_in_values=True,
-                ignore_empty_lines=not self.empty_lines,
-            ),
-            # An empty field is a missing value, whatever the type of its column.
-            convert_options=pa.csv.ConvertOptions(
-                column_types=types,
-                strings_can_be_null=not raw,
-                decimal_point=self.csv.decimal or ".",
-            ),
-            read_options=pa.csv.ReadOptions(encoding=self.csv.encoding),
-        )
-
-    @cached_property
-    def schemas(self) -> list[Any]:
-        """The columns of each file, with the types that its first rows show."""
-
-        def inspect(path: str, system: Any) -> Any:
-            try:
-                schema = self.format().inspect(path, system)
-                # Names are decoded when they are asked for.
-                len(schema.names)
-                return schema
-            except UnicodeError as error:
-                raise _other_encoding(path, self.csv.encoding) from error
-
-        return read_headers(self.found, inspect)
-
-    @cached_property
-    def texts(self) -> set[tuple[str, str]]:
-        """The columns of text, each by its file and its name."""
-        files = zip(self.found.files, self.schemas, strict=True)
-        fields = ((path, field) for path, schema in files for field in schema)
-        return {(path, field.name) for path, field in fields if pa.types.is_string(field.type)}
-
-    def first_texts(self, path: str, name: str) -> Any:
-        """A column of the first batch of a file, as text."""
-        form = self.format({name: pa.string()})
-        alone = ds.dataset([path], format=form, filesystem=self.found.system)
-        # A row takes at least a byte, so the first batch is not cut in two.
-        return next(alone.scanner(columns=[name], batch_size=HEAD_BYTES).to_batches()).column(0)
+# -- how files are written -------------------------------------------------------------------
 
 
 def _other_encoding(path: str, encoding: str, such_as: str = "cp1252") -> ValueError:

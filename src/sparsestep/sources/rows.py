@@ -124,7 +124,7 @@ def open_rows(source: Any, csv: CsvFormat | None = None) -> "Rows":
 
 def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
     """The files behind paths, which must be of one kind."""
-    from sparsestep.sources.csv_rows import CsvFiles
+    from sparsestep.sources.csv_rows import csv_files
     from sparsestep.sources.file_rows import ParquetFiles, arrow_files
 
     found = find_files(paths)
@@ -133,7 +133,7 @@ def _open_files(paths: Sequence[Any], csv: CsvFormat | None) -> "Rows":
         csv = csv or CsvFormat()
         if kind == "tsv" and csv.separator is None:
             csv = replace(csv, separator="\t")
-        return CsvFiles(found, csv)
+        return csv_files(found, csv)
     if csv not in (None, CsvFormat()):
         raise ValueError(
             f"Separator, decimal mark and encoding are for CSV files; {found.files[0]} is none."
