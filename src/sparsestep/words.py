@@ -70,8 +70,8 @@ def sentence(text: str) -> str:
 
 
 def repeated(names: Iterable[Any]) -> Any:
-    """The first name that is there more than once."""
-    return next(name for name, times in Counter(names).items() if times > 1)
+    """The first name that is there more than once, or None."""
+    return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 def model_within(holder: Any) -> str:

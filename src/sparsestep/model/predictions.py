@@ -1,6 +1,5 @@
 """Predictions for the rows of any source, block by block, from nothing but the columns kept."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 from sparsestep.errors import InputError, MissingValueError
 from sparsestep.inference.notes import FarRows
 from sparsestep.model.document import Document, parsed
-from sparsestep.sources.one_hot import encoded
-from sparsestep.sources.request import require_columns
-from sparsestep.sources.rows import Rows, Where, block_rows, in_row, numbers
+from sparsestep.sources.one_hot import columns_behind, feature_blocks
+from sparsestep.sources.rows import Rows, Where, in_row, numbers
+from sparsestep.words import repeated
 
 
 class Predictions:
@@ -42,56 +41,38 @@ class Predictions:
     def __init__(
         self, rows: Rows, document: Document, carried: Sequence[str], missing_as_null: bool
     ) -> None:
-        self._rows, self._carried, self._missing_as_null = rows, list(carried), missing_as_null
-        self.missing = 0
         model = parsed(document)
         kept = sorted({j for target in model.targets for j in target.kept})
         self._features = [model.question.features[j] for j in kept]
-        groups = {name: group for group in model.question.one_hot for name in group.features}
-        self._column_of = {name: group.column for name, group in groups.items()}
-        self._categories = {
-            groups[name].column: groups[name].categories
-            for name in self._features
-            if name in groups
-        }
-        plain = [name for name in self._features if name not in groups]
+        texts = {each.column: (each.categories, each.features) for each in model.question.one_hot}
+        self._column_of = columns_behind(texts)
         self._coef = np.zeros((len(kept), len(model.targets)))
         for t, target in enumerate(model.targets):
             self._coef[np.searchsorted(kept, target.kept), t] = target.coef
         self._intercept = np.array([target.intercept for target in model.targets])
         columns = [model.data.mean, model.data.deviation, model.data.reach]
         mean, deviation, reach = np.array(columns, dtype=np.float64)[:, kept]
-        self.far = FarRows(mean, deviation, reach, self._features)
-        needed = [*plain, *self._categories, *self._carried]
-        require_columns(needed, rows.names, rows.where)
-        self._outputs = ["prediction"]
+        self.far, self.missing = FarRows(mean, deviation, reach, self._features), 0
+        outputs = ["prediction"]
         if len(model.targets) > 1:
-            self._outputs = [f"prediction of {target.name}" for target in model.targets]
-        for name, count in Counter([*self._carried, *self._outputs]).items():
-            if count > 1:
-                raise ValueError(f"The predictions would have two columns {name!r}; leave one out.")
-        self._needed = list(dict.fromkeys(needed))
-        # A model without variables still has a prediction for each row.
-        names = self._needed or [rows.names[0]]
-        rows.select(
-            names,
-            text=self._categories,
-            as_is=set(names).difference(plain, self._categories),
-        )
+            outputs = [f"prediction of {target.name}" for target in model.targets]
+        self._carried, self._names = carried, [*carried, *outputs]
+        if (name := repeated(self._names)) is not None:
+            raise ValueError(f"The predictions would have two columns {name!r}; leave one out.")
+        self._missing_as_null = missing_as_null
+        self._blocks = feature_blocks(rows, self._features, texts, carried, missing_as_null)
 
     def __iter__(self) -> Iterator[Any]:
-        for where, columns in self._rows.columns(block_rows(max(len(self._needed), 1))):
+        for where, columns, features in self._blocks:
+            n_rows = len(next(iter(columns.values())))
+            X = np.empty((n_rows, len(self._features)), order="F")
+            for j, feature in enumerate(self._features):
+                X[:, j] = numbers(features[feature])
             carried = [_plain(columns[name]) for name in self._carried]
-            names = [*self._carried, *self._outputs]
-            yield pa.table([*carried, *self._predicted(columns, where)], names=names)
+            yield pa.table([*carried, *self._predicted(X, where)], names=self._names)
 
-    def _predicted(self, columns: dict[str, Any], where: Where) -> list[Any]:
+    def _predicted(self, X: NDArray[np.float64], where: Where) -> list[Any]:
         """The predictions of a block, one array for each target."""
-        values = encoded(columns, self._categories, where, self._missing_as_null)
-        n_rows = len(next(iter(columns.values())))
-        X = np.empty((n_rows, len(self._features)), order="F")
-        for j, feature in enumerate(self._features):
-            X[:, j] = numbers(values[feature])
         bad = np.isinf(X) if self._missing_as_null else ~np.isfinite(X)
         if bad.any():
             raise self._explained(X, bad, where)

@@ -8,7 +8,7 @@ Missing values of a column that has the category `MISSING` are of this category.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ from sparsestep.sources.request import indicators, require_columns
 from sparsestep.sources.rows import Rows, Where, block_rows, in_row, open_rows
 from sparsestep.words import quoted
 
+# Columns of text: their categories, and the names of the indicators of the last of these.
+Texts = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 # With more categories than these, few have enough rows for an effect of their own.
 MOST_CATEGORIES = 1000
 # Categories shown in a message, so that a blank or a capital letter too many can be seen.
@@ -32,34 +34,48 @@ _DAY = r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})"
 _DATE_OR_TIME = rf"^\s*({_DAY}([T ]{_TIME})?|{_TIME})\s*$"
 
 
-def encoded_table(
-    frame: Any,
-    texts: Mapping[str, tuple[Sequence[str], Sequence[str]]],
-    features: Sequence[str],
-    kept: Collection[str],
-) -> Any:
+def encoded_table(frame: Any, texts: Texts, features: Sequence[str], kept: Collection[str]) -> Any:
     """An Arrow table of a model's features, from a frame that holds texts instead of indicators.
 
     Columns that the model did not keep may be missing from the frame; they are zeros.
     """
     rows = open_rows(frame)
-    column_of = {name: column for column, (_, own) in texts.items() for name in own}
-    there = set(rows.names)
-    used = [name for name in features if name in kept or column_of.get(name, name) in there]
-    needed = list(dict.fromkeys(column_of.get(name, name) for name in used))
-    require_columns(needed, rows.names, rows.where)
-    known = {column: texts[column][0] for column in needed if column in texts}
-    rows.select(needed, text=known)
-    tables = [
-        pa.table(encoded(columns, known, where))
-        for where, columns in rows.columns(block_rows(len(features)))
-    ]
+    there, column_of = set(rows.names), columns_behind(texts)
+    used = {name for name in features if name in kept or column_of.get(name, name) in there}
+    tables = [pa.table(values) for _, _, values in feature_blocks(rows, used, texts)]
     if not tables:
         raise ValueError("X has no rows; a prediction needs at least one.")
     table = pa.concat_tables(tables)
     zeros = pa.nulls(table.num_rows, pa.float64()).fill_null(0.0)
     columns = [table.column(name) if name in used else zeros for name in features]
     return pa.table(columns, names=list(features))
+
+
+def columns_behind(texts: Texts) -> dict[str, str]:
+    """The column of text behind each indicator."""
+    return {name: column for column, (_, own) in texts.items() for name in own}
+
+
+def feature_blocks(
+    rows: Rows,
+    used: Collection[str],
+    texts: Texts,
+    carried: Sequence[str] = (),
+    unknown_as_missing: bool = False,
+) -> Iterator[tuple[Where, dict[str, Any], dict[str, Any]]]:
+    """Blocks of some features of a model, those that are indicators from their texts.
+
+    With each come where its rows are, and its columns as they are, also those to be `carried`.
+    """
+    column_of = columns_behind(texts)
+    needed = dict.fromkeys(column_of.get(name, name) for name in used)
+    known = {column: texts[column][0] for column in needed if column in texts}
+    # A model without variables still has a prediction for each row.
+    names = list(dict.fromkeys([*needed, *carried])) or rows.names[:1]
+    require_columns(names, rows.names, rows.where)
+    rows.select(names, text=known, as_is=[name for name in names if name not in needed])
+    for where, columns in rows.columns(block_rows(len(names))):
+        yield where, columns, encoded(columns, known, where, unknown_as_missing)
 
 
 def encoded(
