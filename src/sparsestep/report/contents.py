@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsestep.display.axes import Array
+from sparsestep.display.axes import Array, spaced
 from sparsestep.inference.notes import FewRows
 from sparsestep.model.document import Model, PathTable, Target
 from sparsestep.model.file import dense
@@ -205,38 +205,23 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
     order = _order(effects, chosen)
     by_size = target.path.by_size
     axis = pictures.size_axis(n_nonzero) if by_size else pictures.alpha_axis(alphas)
-    picture = pictures.path_picture(axis, effects, n_nonzero, names, order, chosen)
-    values_axis = picture["scale"]
+    x = axis.place(n_nonzero if by_size else alphas).round(3)
+    picture = pictures.path_picture(x, effects, names, order, chosen)
+    vertical = picture["axis"]
     r2 = 1.0 - rss / total if total > 0 else np.full(len(alphas), np.nan)
     r2[np.abs(r2) < _ROUNDING] = 0.0
     judge, values, spreads, paired, rules = _judged(target)
-    curve = None if values is None else pictures.curve_picture(axis, values, spreads, paired)
+    curve = None if values is None else pictures.curve_picture(x, values, spreads, paired)
     called = "chosen model" if target.inclusion is None else "model of most weight"
     # Alphas with a name, to which buttons lead.
-    named = [("chosen", called, chosen)]
-    named += [(kind, label, alphas.tolist().index(alpha)) for kind, label, alpha in rules]
-    indices = [index for _, _, index in named]
-    stops = [
-        {
-            "kind": kind,
-            "label": label,
-            "index": index,
-            # Of stops at the same alpha one button is enough.
-            "button": i == indices.index(index),
-            "alpha": number(alphas[index]),
-            "place": axis.percent(index),
-            "height": None if curve is None else curve["heights"][index],
-        }
-        for i, (kind, label, index) in enumerate(named)
-    ]
-    by_kind = {stop["kind"]: stop for stop in stops}
+    named = [("chosen", called, target.alpha), *rules]
     which, distinct = _distinct(coefs[order])
     data = {
         "names": [names[j] for j in order],
-        "styles": [picture["styles"].get(j, "other") for j in order],
+        "styles": picture["styles"],
         "scale": _rounded(scale[order]),
         "alphas": alphas.tolist(),
-        "x": [round(100 * float(share), 3) for share in axis.fractions],
+        "x": x.tolist(),
         "models": distinct,
         "which": which,
         "r2": _rounded(r2),
@@ -246,30 +231,38 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
         "heights": None if curve is None else curve["heights"],
         "chosen": chosen,
         "called": called,
-        "low": values_axis.low,
-        "high": values_axis.high,
-        "height": picture["height"],
+        "low": vertical.end,
+        "high": vertical.start,
     }
     rows = []
     for rank, coef in zip(*distinct[which[chosen]], strict=True):
-        effect = np.clip(coef * scale[order[rank]], values_axis.low, values_axis.high)
-        low, high = sorted((0.0, float(effect)))
-        bar = {"start": values_axis.share(low), "length": values_axis.width(high - low)}
+        effect = np.clip(coef * scale[order[rank]], vertical.end, vertical.start)
+        start = pictures.percent(100 - vertical.place(min(effect, 0.0)))
         name, style = data["names"][rank], data["styles"][rank]
+        bar = {"start": start, "length": vertical.length(abs(effect))}
         rows.append({"name": name, "style": style, "coef": number(coef), **bar})
     return {
+        "axis": axis,
         "picture": picture,
+        "counts": [] if by_size else [(x[i], n_nonzero[i]) for i in spaced(x / 100)],
         "n_nonzero": n_nonzero,
         "curve": curve,
-        "stops": stops,
-        # The smallest error, to which the band of the paired choice reaches down.
-        "least": (by_kind["paired"], by_kind["min"]) if "paired" in by_kind else None,
+        "stops": [
+            {
+                "kind": kind,
+                "label": label,
+                "index": (i := alphas.tolist().index(alpha)),
+                "alpha": number(alpha),
+                "x": pictures.percent(x[i]),
+                "y": None if curve is None else pictures.percent(curve["heights"][i]),
+            }
+            for kind, label, alpha in named
+        ],
         # Evenly spaced alphas let the slider stand above their axis.
-        "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
+        "even": np.allclose(x, np.linspace(0, 100, len(x)), atol=1),
         "rows": rows,
         "decimals": max((decimals(row["coef"]) for row in rows), default=0),
-        "zero": values_axis.share(0.0),
-        "n_ever": len(order),
+        "zero": pictures.percent(100 - vertical.place(0.0)),
         "data": data,
     }
 

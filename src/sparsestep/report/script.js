@@ -97,8 +97,8 @@
     }
 
     function dot(rank, coef, x) {
-      const height = data.height * (1 - share(coef * data.scale[rank]) / 100);
-      return draw("circle", { class: "dot " + data.styles[rank], cx: x, cy: height, r: 4 });
+      const height = 100 - share(coef * data.scale[rank]);
+      return draw("circle", { class: "dot " + data.styles[rank], cx: x, cy: height + "%", r: 4 });
     }
 
     function say(i, model) {
@@ -114,7 +114,7 @@
       for (const node of section.querySelectorAll("[data-key]")) node.textContent = texts[node.dataset.key];
       slider.setAttribute("aria-valuetext", "alpha " + texts.alpha + ", " + variables(model.size));
       for (const cursor of cursors) set(cursor, { x1: x, x2: x });
-      if (here) set(here, { cx: x, cy: data.heights[i] });
+      if (here) set(here, { cx: x, cy: data.heights[i] + "%" });
       const within = [...model].filter(([rank, coef]) => clipped(coef * data.scale[rank]) === coef * data.scale[rank]);
       part(".dots").replaceChildren(...within.slice(0, MOST_ROWS).reverse().map(([rank, coef]) => dot(rank, coef, x)));
       table(model);
