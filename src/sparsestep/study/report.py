@@ -16,7 +16,7 @@ import sparsestep
 from sparsestep.report import environment
 from sparsestep.study import claims
 from sparsestep.study.figures import figures_of, inline_svg, png, rank_plot_name, style, svg
-from sparsestep.study.results import parquet, read_results, read_run, write_file
+from sparsestep.study.results import read_results, read_run, write_file, write_parquet
 from sparsestep.study.statistics import Analysis, analyse, friedman, holm
 
 # -- the stages: each writes into the folder, and returns what it wrote -------------------------
@@ -29,7 +29,7 @@ def rank(analysis: Analysis, folder: Path) -> Path:
         settings.assign(measure=column).merge(ranking.ranks.reset_index(), on="dataset")
         for column, ranking in analysis.rankings.items()
     ]
-    write_file(folder / "ranks.parquet", parquet(pd.concat(tables, ignore_index=True)))
+    write_parquet(folder / "ranks.parquet", pd.concat(tables))
     return folder / "ranks.parquet"
 
 

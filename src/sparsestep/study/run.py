@@ -190,6 +190,7 @@ def _side_by_side(
     settings: Sequence[Setting],
     out: Path,
     jobs: int,
+    show: bool,
 ) -> Iterator[Setting]:
     """Do the work of each setting in one of several processes; yield each finished setting."""
     if not settings:
@@ -199,9 +200,11 @@ def _side_by_side(
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start_worker)
     try:
         tasks = {pool.submit(work, plan, setting, out): setting for setting in order}
-        for task in as_completed(tasks):
-            task.result()
-            yield tasks[task]
+        with fits_done(settings, len(plan.settings) - len(settings), show=show) as tell:
+            for task in as_completed(tasks):
+                task.result()
+                tell(tasks[task])
+                yield tasks[task]
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A process of the study ended unexpectedly, perhaps for want of memory; "
@@ -231,11 +234,9 @@ def fit_study(
             wall_time = round(earlier["wall_time"] + time.perf_counter() - start, 1)
             write_run(facts | {"wall_time": wall_time, "finished": finished}, out)
 
-        with fits_done(todo, len(done) - len(todo), show=progress) as tell:
-            for setting in _side_by_side(_fit_one, plan, todo, out, jobs):
-                done[setting.dataset] = _read_part(plan, out, setting.dataset)
-                tell(setting)
-                note(finished=None)
+        for setting in _side_by_side(_fit_one, plan, todo, out, jobs, progress):
+            done[setting.dataset] = _read_part(plan, out, setting.dataset)
+            note(finished=None)
         note(finished=datetime.now(UTC).strftime("%Y-%m-%d"))
     table = as_table([row for rows in done.values() for row in rows])
     write_results(table, out)
@@ -255,9 +256,8 @@ def generate_study(
     """
     jobs = _jobs(jobs)
     todo = [s for s in plan.settings if not DataSet.is_saved(_data_folder(out, plan, s.dataset))]
-    with fits_done(todo, len(plan.settings) - len(todo), show=progress) as tell:
-        for setting in _side_by_side(_generate_one, plan, todo, out, jobs):
-            tell(setting)
+    for _ in _side_by_side(_generate_one, plan, todo, out, jobs, progress):
+        pass
 
 
 def _jobs(jobs: int | None) -> int:
