@@ -3,6 +3,7 @@
 This module imports matplotlib; the displays import it when they draw, not before.
 """
 
+import re
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -175,8 +176,9 @@ class _LogTicks(Locator):
         ems = 3.0 * self.axis.get_tick_space() / ((end - begin) or 1.0)
 
         def fit(ticks: Array) -> bool:
-            widths = np.array([_width(text) for text in _texts(ticks)])
-            needed = (widths[1:] + widths[:-1]) / 2 + _APART
+            # In mathematics, what is no digit takes the room that exponents save.
+            digits = np.array([len(re.sub(r"[^\d.]", "", text)) for text in _texts(ticks)])
+            needed = 0.64 * (digits[1:] + digits[:-1]) / 2 + _APART
             return bool(np.all(ems * np.diff(place(ticks)) >= needed))
 
         zero = [0.0] if low <= 0 <= high else []
@@ -207,14 +209,6 @@ def _texts(values: Sequence[float] | Array) -> list[str]:
     powers = [(rf"{digits}\times" if digits else "") + f"10^{{{power}}}" for digits, power in parts]
     texts = [rf"$\mathdefault{{{power}}}$" for power in powers]
     return ["0" if value == 0 else text for value, text in zip(values, texts, strict=True)]
-
-
-def _width(text: str) -> float:
-    """About how wide a label is, in widths of an M."""
-    if not text.startswith("$"):
-        return 0.64 * len(text)
-    digits, _, exponent = text.removeprefix("$\\mathdefault{").rpartition("10^")
-    return 0.64 * (len(digits.replace("\\times", "x")) + 2) + 0.5 * len(exponent.strip("{}$"))
 
 
 def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annotation]:

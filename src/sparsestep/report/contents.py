@@ -1,6 +1,7 @@
 """The contents of the report: numbers of a model file, ready for the template."""
 
 from collections.abc import Sequence
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,11 @@ def _answer(model: Model[Any], t: int) -> Part:
                 "interval": forest["rows"][i],
             }
         )
+    intercept = number(target.intercept) if model.settings.fit_intercept else None
+    cells = zip(*(row["cells"] for row in rows), strict=True)
+    places = [max(map(decimals, column)) for column in cells]
+    if intercept is not None and places:
+        places[0] = max(places[0], decimals(intercept))
     error_of_prediction, null_error = _errors(model, target, total)
     return {
         "target": target,
@@ -87,12 +93,9 @@ def _answer(model: Model[Any], t: int) -> Part:
         "null_error": null_error,
         "has_error": np.isfinite(error_of_prediction) and null_error > 0,
         "rows": rows,
-        "columns": [
-            (title, extra, max((decimals(row["cells"][k]) for row in rows), default=0))
-            for k, (title, extra) in enumerate(columns)
-        ],
+        "columns": [(*column, digits) for column, digits in zip(columns, places, strict=False)],
         "intervals": intervals,
-        "intercept": number(target.intercept) if model.settings.fit_intercept else None,
+        "intercept": intercept,
         "forest": forest,
         "not_kept": {kind: rows for kind, rows in _not_kept(target, names).items() if rows},
         "n_not_kept": len(names) - len(kept),
@@ -307,15 +310,9 @@ def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
 
     A model is the ranks of its variables and their coefficients.
     """
-    which: list[int] = []
-    found: list[list[Any]] = []
-    for column in coefs.T:
-        kept = np.flatnonzero(column)
-        model = [kept.tolist(), _rounded(column[kept])]
-        if not found or found[-1] != model:
-            found.append(model)
-        which.append(len(found) - 1)
-    return which, found
+    models = [[np.flatnonzero(each).tolist(), _rounded(each[each != 0])] for each in coefs.T]
+    new = [True, *(one != other for one, other in pairwise(models))]
+    return (np.cumsum(new) - 1).tolist(), list(compress(models, new))
 
 
 def _judged(
