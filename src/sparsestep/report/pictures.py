@@ -38,8 +38,7 @@ _MANY_TIMES = 5.0
 
 def percent(place: Array | float) -> str:
     """A place or a length for SVG."""
-    # Adding 0.0 makes a zero of minus zero.
-    return f"{round(float(place), 3) + 0.0:g}%"
+    return f"{round(float(place), 3):g}%"
 
 
 # -- axes ------------------------------------------------------------------------------------
@@ -70,7 +69,8 @@ class Axis:
             values = np.log(np.where(values == 0, self.end, values))
         else:
             start, end = self.start, self.end
-        return np.asarray(100 * (values - start) / (end - start))
+        # Adding 0.0 makes a zero of minus zero.
+        return np.asarray(100 * (values - start) / (end - start) + 0.0)
 
     def length(self, difference: float) -> str:
         """How long a difference of values is on a linear axis."""
@@ -127,8 +127,7 @@ def _few_log_ticks(low: float, high: float, most: int) -> list[float]:
 
 def svg_path(x: Array, y: Array) -> str:
     """An SVG path from point to point, with gaps where y is NaN."""
-    # Adding 0.0 makes a zero of minus zero.
-    x, y = x.round(2) + 0.0, y.round(2) + 0.0
+    x, y = x.round(2), y.round(2)
     before, after = np.append(np.nan, y[:-1]), np.append(y[1:], np.nan)
     # Of the points on a horizontal stroke, its ends are enough.
     shown = np.isfinite(y) & ~((before == y) & (y == after))
