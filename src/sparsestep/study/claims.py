@@ -130,7 +130,7 @@ def _averages(ranking: Ranking, methods: list[str]) -> str:
 
 def _most(ranking: Ranking, word: str, method: str) -> Part:
     """Whether a method is more often than any other the single best, or worst."""
-    counts = getattr(ranking, word).sort_values(ascending=False, kind="stable")
+    counts = ranking.table[word].sort_values(ascending=False, kind="stable")
     most = list(counts.index[counts == counts.iloc[0]])
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())
     ours = f"{' and '.join(most)} most often {word} ({listed})"
@@ -139,7 +139,7 @@ def _most(ranking: Ranking, word: str, method: str) -> Part:
 
 def _fewest(ranking: Ranking, method: str) -> Part:
     """Whether a method is the worst less often than any other."""
-    counts, words = ranking.worst, "worst the fewest times"
+    counts, words = ranking.table["worst"], "worst the fewest times"
     fewest = list(counts.index[counts == counts.min()])
     ours = f"{' and '.join(fewest)} {words} ({counts.min()})"
     return Part(f"{method} {words}", ours, fewest == [method], (method, *fewest))
@@ -147,7 +147,7 @@ def _fewest(ranking: Ranking, method: str) -> Part:
 
 def _shares(ranking: Ranking, word: str, paper: dict[str, int]) -> Iterable[Part]:
     """Whether shares of the data sets differ from the paper's by no more than chance allows."""
-    n, counts = len(ranking.ranks), getattr(ranking, word)
+    n, counts = len(ranking.ranks), ranking.table[word]
     for method, theirs in paper.items():
         ours = int(counts[method])
         pooled = (ours + theirs) / (n + PAPER_DATASETS)

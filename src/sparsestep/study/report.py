@@ -96,10 +96,7 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
     ranking = analysis.rankings[column]
     numbers: dict[str, Any] = {
         "title": ranking.measure.title,
-        "average_rank": ranking.average,
-        "average_rank_if_only_equal_values_tie": ranking.without_ties,
-        "best": ranking.best,
-        "worst": ranking.worst,
+        **ranking.table,
         "all_tied": ranking.all_tied,
         **_tests(ranking.ranks, ranking.control),
     }
@@ -109,10 +106,7 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
     if analysis.variants:
         numbers["variants"] = {
             variant: {
-                "average_rank": r.average[variant],
-                "average_rank_if_only_equal_values_tie": r.without_ties[variant],
-                "best": r.best[variant],
-                "worst": r.worst[variant],
+                **r.table.loc[variant],
                 "place": r.order.index(variant) + 1,
                 "is": claims.describe(r.holm),
                 **_tests(r.ranks, variant),
