@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -170,18 +170,17 @@ def _start_worker() -> None:
     threadpool_limits(1)
     parent = parent_process()
     assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
     # The workers of a killed parent would wait for work for ever.
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     # Compiling and importing at the first use must not count as time of a method.
     folds = generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds
     for rivals in ("converged", "2015"):
         fit(folds, "paper", rivals=rivals)
-
-
-def _end_with(sentinel: int) -> None:
-    """Wait for the end of a process, then end this one."""
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 def _side_by_side(
