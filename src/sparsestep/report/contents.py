@@ -12,6 +12,7 @@ from sparsestep.model.document import Model, PathTable, Target
 from sparsestep.model.file import dense
 from sparsestep.report import pictures
 from sparsestep.report.numbers import decimals, fixed, number, sized_by
+from sparsestep.report.pictures import percent
 from sparsestep.selection.cross_validation import PAIRED_SHARE
 from sparsestep.words import few_of
 
@@ -217,7 +218,7 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
     curve = None if values is None else pictures.curve_picture(x, values, spreads, paired)
     called = "chosen model" if target.inclusion is None else "model of most weight"
     # Alphas with a name, to which buttons lead.
-    named = [("chosen", called, target.alpha), *rules]
+    named = [("chosen", called, float(alphas[chosen])), *rules]
     which, distinct = _distinct(coefs[order])
     data = {
         "names": [names[j] for j in order],
@@ -237,12 +238,11 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
         "low": vertical.end,
         "high": vertical.start,
     }
-    rows = []
+    rows, zero = [], 100 - float(vertical.place(0.0))
     for rank, coef in zip(*distinct[which[chosen]], strict=True):
-        effect = np.clip(coef * scale[order[rank]], vertical.end, vertical.start)
-        start = pictures.percent(100 - vertical.place(min(effect, 0.0)))
+        end = float(np.clip(100 - vertical.place(coef * scale[order[rank]]), 0, 100))
+        bar = {"start": percent(min(zero, end)), "length": percent(abs(end - zero))}
         name, style = data["names"][rank], data["styles"][rank]
-        bar = {"start": start, "length": vertical.length(abs(effect))}
         rows.append({"name": name, "style": style, "coef": number(coef), **bar})
     return {
         "axis": axis,
@@ -256,8 +256,8 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
                 "label": label,
                 "index": (i := alphas.tolist().index(alpha)),
                 "alpha": number(alpha),
-                "x": pictures.percent(x[i]),
-                "y": None if curve is None else pictures.percent(curve["heights"][i]),
+                "x": percent(x[i]),
+                "y": None if curve is None else percent(curve["heights"][i]),
             }
             for kind, label, alpha in named
         ],
@@ -265,7 +265,7 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
         "even": np.allclose(x, np.linspace(0, 100, len(x)), atol=1),
         "rows": rows,
         "decimals": max((decimals(row["coef"]) for row in rows), default=0),
-        "zero": pictures.percent(100 - vertical.place(0.0)),
+        "zero": percent(zero),
         "data": data,
     }
 

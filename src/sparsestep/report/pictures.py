@@ -72,10 +72,6 @@ class Axis:
         # Adding 0.0 makes a zero of minus zero.
         return np.asarray(100 * (values - start) / (end - start) + 0.0)
 
-    def length(self, difference: float) -> str:
-        """How long a difference of values is on a linear axis."""
-        return percent(100 * difference / abs(self.end - self.start))
-
     @property
     def marks(self) -> list[Mark]:
         """The ticks."""

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import platform
+import re
 import signal
 import sys
 import threading
@@ -339,11 +340,9 @@ def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
 def _cpu() -> str:
     """The processor's name, as Linux or else Python knows it."""
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
+    text = info.read_text(encoding="utf-8") if info.is_file() else ""
+    name = re.search(r"^model name\s*:(.*)", text, re.MULTILINE)
+    return name[1].strip() if name else platform.processor() or "unknown"
 
 
 def _memory() -> float | None:
