@@ -24,7 +24,7 @@ from sparsestep.display.axes import step_corners, without_zeros
 from sparsestep.model.file import document_of, estimator_of, read_document, write_document
 from sparsestep.report import render_report, write_report
 from sparsestep.report.numbers import fixed, number, short, sized_by
-from sparsestep.report.pictures import ValueAxis, alpha_axis, path_picture, svg_path
+from sparsestep.report.pictures import alpha_axis, path_picture, svg_path, value_axis
 from sparsestep.words import printable
 
 
@@ -318,7 +318,7 @@ def test_the_curve_marks_the_rules():
         mark = page.one("circle", class_=f"stop-{kind}")
         index = alphas.index(cv[f"alpha_{kind}"])
         assert share(mark, "cx") == pytest.approx(data["x"][index], abs=1e-3)
-        assert float(mark["cy"]) == heights[index]
+        assert share(mark, "cy") == heights[index]
     best, chosen = alphas.index(cv["alpha_min"]), alphas.index(cv["alpha_paired"])
     assert heights.argmax() == best
     assert page.all("path", class_="band")
@@ -330,13 +330,13 @@ def test_the_curve_marks_the_rules():
     assert heights == pytest.approx(slope * np.array(cv["mean"]) + offset, abs=0.06)
     assert chosen == target["index"]
     line = page.one("line", class_="least")
-    assert float(line["y1"]) == float(line["y2"]) == heights[best]
+    assert share(line, "y1") == share(line, "y2") == heights[best]
     ends = [share(line, "x1"), share(line, "x2")]
     assert ends == pytest.approx([data["x"][chosen], data["x"][best]], abs=1e-3)
     half = 0.5 * np.array(cv["paired_se"])
     assert half[best] == 0.0
     band = np.concatenate([*runs_of(page.one("path", class_="paired")["d"])])
-    for i, place in ((0, 0.0), (-1, 1000.0)):
+    for i, place in ((0, 0.0), (-1, 100.0)):
         corners = band[band[:, 0] == place, 1]
         expected = slope * (cv["mean"][i] + half[i] * np.array([1, -1])) + offset
         assert [corners.min(), corners.max()] == pytest.approx(expected, abs=0.1)
@@ -629,16 +629,15 @@ def test_lines_pass_through_the_coefficients():
 
 def picture_of(effects, chosen):
     """The picture of some effects at three alphas."""
-    names, n_nonzero = [f"v{j}" for j in range(len(effects))], np.count_nonzero(effects, axis=0)
-    axis = alpha_axis(np.array([100.0, 10.0, 1.0]))
-    return path_picture(axis, effects, n_nonzero, names, range(len(effects)), chosen)
+    names = [f"v{j}" for j in range(len(effects))]
+    return path_picture(np.array([0.0, 50.0, 100.0]), effects, names, range(len(effects)), chosen)
 
 
 def test_the_picture_of_a_path_is_cut_where_it_explodes():
     effects = np.array([[1.0, 1.0, 50.0], [0.0, 0.0, -60.0]])
     picture = picture_of(effects, chosen=1)
     assert picture["cut"] == "from \N{MINUS SIGN}60 to 50"
-    assert -0.1 < picture["scale"].low < 0.0 and 1.0 < picture["scale"].high < 1.1
+    assert -0.1 < picture["axis"].end < 0.0 and 1.0 < picture["axis"].start < 1.1
     assert picture_of(effects[:, [0, 1, 1]], chosen=1)["cut"] is None
 
 
@@ -653,15 +652,15 @@ def test_marks_of_alpha_are_few_and_where_they_say(span):
 
 
 def test_alpha_zero_has_a_place():
-    axis = alpha_axis(np.array([100.0, 10.0, 0.0]))
-    assert axis.fractions == pytest.approx([0.0, 0.5, 1.0])
+    alphas = np.array([100.0, 10.0, 0.0])
+    axis = alpha_axis(alphas)
+    assert axis.place(alphas) == pytest.approx([0.0, 50.0, 100.0])
     assert axis.marks[-1] == ("100%", "0")
-    assert alpha_axis(np.array([0.0])).fractions == pytest.approx([0.5])
+    assert alpha_axis(np.zeros(1)).marks == [("50%", "0")]
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(3, 8))
 def test_marks_of_values_are_round_and_inside(low, width, most):
-    axis = ValueAxis(low, low + width, 100.0)
-    ticks = axis.ticks(most)
-    assert 1 <= len(ticks) <= most + 1
-    assert all(axis.low - 1e-9 * abs(low) <= v <= axis.high + 1e-9 * abs(low) for v in ticks)
+    axis = value_axis(low, low + width, most)
+    assert 1 <= len(axis.ticks) <= most + 1
+    assert all(axis.end - 1e-9 * abs(low) <= v <= axis.start + 1e-9 * abs(low) for v in axis.ticks)

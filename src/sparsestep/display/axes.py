@@ -4,7 +4,7 @@ The displays draw with matplotlib, the report and the study write SVG; all place
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,20 @@ _LONG = 3.0
 
 def log_ticks(low: float, high: float, fit: Callable[[Array], bool]) -> list[float]:
     """The densest set of at least two ticks that `fit`; otherwise one tick, or none."""
-    inside = (c[(c >= low * (1 - 1e-9)) & (c <= high * (1 + 1e-9))] for c in _choices(low, high))
+    decades = np.log10(high) - np.log10(low)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+
+    def at(digits: Iterable[int], every: int = 1) -> list[float]:
+        """The digits times powers of ten."""
+        # 10.0**k is not the double nearest to 1e-k for every k.
+        return [float(f"{d}e{k}") for k in powers if k % every == 0 for d in digits]
+
+    choices = [at(digits) for digits in _DIGITS[0 if decades < _LONG else -1 :]]
+    choices += [at((1,), every) for every in range(2, int(decades) + 1)]
+    equal = [round_ticks(low, high, count) for count in range(8, 0, -1)] if high > low else []
+    choices = equal + choices if decades < _SHORT else choices + equal
+    sets = [np.array(each) for each in choices]
+    inside = [each[(each >= low * (1 - 1e-9)) & (each <= high * (1 + 1e-9))] for each in sets]
     fitting = [ticks for ticks in inside if len(ticks) and fit(ticks)]
     best = max(fitting, key=lambda ticks: min(len(ticks), 2), default=np.array([]))
     return [float(tick) for tick in best]
@@ -50,26 +63,6 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
     multiples = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
     # Adding 0.0 makes a zero of minus zero.
     return [float(f"{k * step:.12g}") + 0.0 for k in multiples]
-
-
-def _choices(low: float, high: float) -> list[Array]:
-    """Sets of ticks around an interval, from many to few."""
-    decades = np.log10(high) - np.log10(low)
-    counts = range(8, 0, -1) if high > low else ()
-    equal = [np.array(round_ticks(low, high, count)) for count in counts]
-    digits = [_at_digits(low, high, each) for each in _DIGITS[0 if decades < _LONG else -1 :]]
-    if decades < _SHORT:
-        return equal + digits
-    powers = np.rint(np.log10(digits[-1]))
-    return digits + [digits[-1][powers % k == 0] for k in range(2, int(decades) + 1)] + equal
-
-
-def _at_digits(low: float, high: float, digits: Sequence[int]) -> Array:
-    """The digits times all powers of ten around an interval."""
-    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
-    # 10.0**k is not the double nearest to 1e-k for every k.
-    values = np.array([float(f"{d}e{k}") for k in range(first, last + 1) for d in digits])
-    return np.asarray(values[(values > 0) & np.isfinite(values)])
 
 
 def scientific(value: float) -> tuple[str, int]:
@@ -135,24 +128,15 @@ def spread(wanted: Array, sizes: float | Array, low: float, high: float) -> Arra
     the sum of these distances up to label i, ``z_i = p_i - s_i`` does not decrease. So the least
     squares solution is an isotonic regression, clipped to the ends.
     """
+    if len(wanted) == 0:
+        return wanted
+    # Importing it takes longer than all else here.
+    from scipy.optimize import isotonic_regression
+
     order = np.argsort(wanted, kind="stable")
     size = np.broadcast_to(sizes, wanted.shape)[order]
-    steps = np.concatenate([[0.0], np.cumsum((size[:-1] + size[1:]) / 2)])
+    steps = np.append(0.0, np.cumsum((size[:-1] + size[1:]) / 2))
     positions = np.empty(len(wanted))
-    positions[order] = np.clip(_isotonic(wanted[order] - steps), low, high - steps[-1]) + steps
+    nearest = isotonic_regression(wanted[order] - steps).x
+    positions[order] = np.clip(nearest, low, high - steps[-1]) + steps
     return positions
-
-
-def _isotonic(values: Array) -> Array:
-    """Nearest sequence that does not decrease: neighbours in the wrong order get their mean.
-
-    SciPy has it too, but importing scipy.optimize takes far longer than placing a dozen labels.
-    """
-    blocks: list[tuple[float, int]] = []
-    for value in values:
-        mean, count = float(value), 1
-        while blocks and blocks[-1][0] >= mean:
-            before, n = blocks.pop()
-            mean, count = (n * before + count * mean) / (n + count), n + count
-        blocks.append((mean, count))
-    return np.repeat([mean for mean, _ in blocks], [count for _, count in blocks])

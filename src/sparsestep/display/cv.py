@@ -146,7 +146,7 @@ class CVDisplay(base.Display):
         blue, orange = drawing.CYCLE[0][0], drawing.CYCLE[1][0]
 
         choices = self._choices()
-        axis = drawing.log_axis(ax, np.array([*alphas, *(alpha for _, _, alpha in choices)]))
+        drawing.log_axis(ax, [*alphas, *(alpha for _, _, alpha in choices)])
         (self.line_,) = ax.plot(alphas, error, ".-", color=blue, linewidth=1.4, markersize=4)
 
         def band(se: Array | None, share: float, alpha: float) -> FillBetweenPolyCollection | None:
@@ -188,7 +188,7 @@ class CVDisplay(base.Display):
 
         self.top_ = None
         if self.n_nonzero is not None:
-            self.top_ = drawing.count_axis(ax, axis, alphas, self.n_nonzero[order])
+            self.top_ = drawing.count_axis(ax, alphas, self.n_nonzero[order])
         ax.set(xlabel="alpha", ylabel=self.name)
         return self._finish(ax)
 

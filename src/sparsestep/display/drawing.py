@@ -3,6 +3,7 @@
 This module imports matplotlib; the displays import it when they draw, not before.
 """
 
+import re
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -16,7 +17,6 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.scale import LinearScale, LogScale, ScaleBase, SymmetricalLogScale
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import Formatter, Locator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
@@ -99,39 +99,36 @@ def xlabel(ax: Axes, name: str, notes: list[str]) -> None:
     ax.set_xlabel("\n".join(lines))
 
 
-def log_axis(ax: Axes, values: Sequence[float] | Array) -> ScaleBase:
+def log_axis(ax: Axes, values: Sequence[float] | Array) -> None:
     """Logarithmic x axis that falls over these values, linear from the least of them to a zero."""
     values = np.asarray(values)
     above = values[values > 0]
     if len(above) == 0:
         ax.set(xscale="linear", xlim=(1.0, -1.0))
         ax.set_xticks([0.0], ["0"])
-        return LinearScale(ax.xaxis)
-    scale: ScaleBase = LogScale(ax.xaxis)
+        return
     left, right = float(above.max()), float(above.min())
     least = right
     if left == least:
         left, right = least * np.sqrt(10.0), least / np.sqrt(10.0)
-    if not np.all(values):
+    if np.all(values):
+        ax.set_xscale("log")
+    else:
         # A little beyond zero: a line there is not on the frame.
         right, length = -0.3 * least, _TO_ZERO * np.log10(left / least)
-        scale = SymmetricalLogScale(ax.xaxis, linthresh=least, linscale=length, subs=range(2, 10))
-    ax.set_xscale(scale)
+        ax.set_xscale("symlog", linthresh=least, linscale=length, subs=range(2, 10))
     ax.set_xlim(left, right)
     ax.xaxis.set_major_locator(_LogTicks(0.0 if right > 0 else least))
     ax.xaxis.set_major_formatter(_LogLabels())
     ax.xaxis.set_minor_formatter(NullFormatter())
-    return scale
 
 
-def count_axis(
-    ax: Axes, scale: ScaleBase, alphas: Array, counts: NDArray[np.intp]
-) -> SecondaryAxis:
+def count_axis(ax: Axes, alphas: Array, counts: NDArray[np.intp]) -> SecondaryAxis:
     """Axis on top that shows at a few of the descending `alphas` how many variables are kept."""
-    place = scale.get_transform().transform
+    place = ax.xaxis.get_transform().transform
     left, right = place(np.array(ax.get_xlim()))
     shown = spaced((place(alphas) - left) / (right - left))
-    return _top_axis(ax, scale, alphas[shown], counts[shown].astype(str), "variables kept")
+    return _top_axis(ax, alphas[shown], counts[shown].astype(str), "variables kept")
 
 
 def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: Array) -> SecondaryAxis:
@@ -140,13 +137,13 @@ def size_axes(ax: Axes, sizes: NDArray[np.intp], alphas: Array) -> SecondaryAxis
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     shown = np.unique(np.linspace(0, len(sizes) - 1, 4).round().astype(np.intp))
     texts = [f"{float(f'{alpha:.2g}'):g}" for alpha in alphas[shown]]
-    return _top_axis(ax, "linear", sizes[shown], texts, "alpha")
+    return _top_axis(ax, sizes[shown], texts, "alpha")
 
 
-def _top_axis(ax: Axes, scale: ScaleBase | str, at: Any, texts: Any, title: str) -> SecondaryAxis:
-    """Axis on top with ticks and a title."""
-    top = ax.secondary_xaxis("top")
-    top.set_xscale(scale)
+def _top_axis(ax: Axes, at: Any, texts: Any, title: str) -> SecondaryAxis:
+    """Axis on top, on the scale of that below, with ticks and a title."""
+    top, scale = ax.secondary_xaxis("top"), ax.xaxis.get_transform()
+    top.set_xscale("function", functions=(scale.transform, scale.inverted().transform))
     top.set_xticks(at, texts)
     top.xaxis.set_minor_locator(NullLocator())
     top.set_xlabel(title)
@@ -175,8 +172,9 @@ class _LogTicks(Locator):
         ems = 3.0 * self.axis.get_tick_space() / ((end - begin) or 1.0)
 
         def fit(ticks: Array) -> bool:
-            widths = np.array([_width(text) for text in _texts(ticks)])
-            needed = (widths[1:] + widths[:-1]) / 2 + _APART
+            # In mathematics, what is no digit takes the room that exponents save.
+            digits = np.array([len(re.sub(r"[^\d.]", "", text)) for text in _texts(ticks)])
+            needed = 0.64 * (digits[1:] + digits[:-1]) / 2 + _APART
             return bool(np.all(ems * np.diff(place(ticks)) >= needed))
 
         zero = [0.0] if low <= 0 <= high else []
@@ -207,14 +205,6 @@ def _texts(values: Sequence[float] | Array) -> list[str]:
     powers = [(rf"{digits}\times" if digits else "") + f"10^{{{power}}}" for digits, power in parts]
     texts = [rf"$\mathdefault{{{power}}}$" for power in powers]
     return ["0" if value == 0 else text for value, text in zip(values, texts, strict=True)]
-
-
-def _width(text: str) -> float:
-    """About how wide a label is, in widths of an M."""
-    if not text.startswith("$"):
-        return 0.64 * len(text)
-    digits, _, exponent = text.removeprefix("$\\mathdefault{").rpartition("10^")
-    return 0.64 * (len(digits.replace("\\times", "x")) + 2) + 0.5 * len(exponent.strip("{}$"))
 
 
 def label_edge(ax: Axes, labels: Sequence[tuple[float, str, Any]]) -> list[Annotation]:

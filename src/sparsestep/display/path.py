@@ -195,8 +195,8 @@ class PathDisplay(base.Display):
             x, heights = _size_vertices(kept, coefs)
             self.top_ = drawing.size_axes(ax, kept, alphas)
         else:
-            axis = drawing.log_axis(ax, alphas if self.alpha is None else [*alphas, self.alpha])
-            self.top_ = drawing.count_axis(ax, axis, alphas, kept)
+            drawing.log_axis(ax, alphas if self.alpha is None else [*alphas, self.alpha])
+            self.top_ = drawing.count_axis(ax, alphas, kept)
             x, heights = alphas, coefs
             steps = self.steps if steps is None else steps
             if _piecewise_constant(coefs[:, above]) if steps is None else steps:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from sparsestep.model.document import check
 from sparsestep.model.file import document_of
 from sparsestep.report.contents import page_of
-from sparsestep.report.numbers import number
+from sparsestep.report.numbers import number, padding
 from sparsestep.report.pictures import COLOURS
 from sparsestep.whole_file import whole_file
 from sparsestep.words import printable
@@ -149,7 +149,7 @@ def environment(*folders: FilePath) -> Environment:
     )
     made.globals["colours"] = COLOURS
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.filters |= {"number": number, "thousands": "{:,}".format}
+    made.filters |= {"number": number, "padding": padding, "thousands": "{:,}".format}
     return made
 
 

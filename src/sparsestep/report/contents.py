@@ -1,16 +1,18 @@
 """The contents of the report: numbers of a model file, ready for the template."""
 
 from collections.abc import Sequence
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
 
-from sparsestep.display.axes import Array
+from sparsestep.display.axes import Array, spaced
 from sparsestep.inference.notes import FewRows
 from sparsestep.model.document import Model, PathTable, Target
 from sparsestep.model.file import dense
 from sparsestep.report import pictures
 from sparsestep.report.numbers import decimals, fixed, number, sized_by
+from sparsestep.report.pictures import percent
 from sparsestep.selection.cross_validation import PAIRED_SHARE
 from sparsestep.words import few_of
 
@@ -78,6 +80,11 @@ def _answer(model: Model[Any], t: int) -> Part:
                 "interval": forest["rows"][i],
             }
         )
+    intercept = number(target.intercept) if model.settings.fit_intercept else None
+    cells = zip(*(row["cells"] for row in rows), strict=True)
+    places = [max(map(decimals, column)) for column in cells]
+    if intercept is not None and places:
+        places[0] = max(places[0], decimals(intercept))
     error_of_prediction, null_error = _errors(model, target, total)
     return {
         "target": target,
@@ -87,12 +94,9 @@ def _answer(model: Model[Any], t: int) -> Part:
         "null_error": null_error,
         "has_error": np.isfinite(error_of_prediction) and null_error > 0,
         "rows": rows,
-        "columns": [
-            (title, extra, max((decimals(row["cells"][k]) for row in rows), default=0))
-            for k, (title, extra) in enumerate(columns)
-        ],
+        "columns": [(*column, digits) for column, digits in zip(columns, places, strict=False)],
         "intervals": intervals,
-        "intercept": number(target.intercept) if model.settings.fit_intercept else None,
+        "intercept": intercept,
         "forest": forest,
         "not_kept": {kind: rows for kind, rows in _not_kept(target, names).items() if rows},
         "n_not_kept": len(names) - len(kept),
@@ -205,38 +209,23 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
     order = _order(effects, chosen)
     by_size = target.path.by_size
     axis = pictures.size_axis(n_nonzero) if by_size else pictures.alpha_axis(alphas)
-    picture = pictures.path_picture(axis, effects, n_nonzero, names, order, chosen)
-    values_axis = picture["scale"]
+    x = axis.place(n_nonzero if by_size else alphas).round(3)
+    picture = pictures.path_picture(x, effects, names, order, chosen)
+    vertical = picture["axis"]
     r2 = 1.0 - rss / total if total > 0 else np.full(len(alphas), np.nan)
     r2[np.abs(r2) < _ROUNDING] = 0.0
     judge, values, spreads, paired, rules = _judged(target)
-    curve = None if values is None else pictures.curve_picture(axis, values, spreads, paired)
+    curve = None if values is None else pictures.curve_picture(x, values, spreads, paired)
     called = "chosen model" if target.inclusion is None else "model of most weight"
     # Alphas with a name, to which buttons lead.
-    named = [("chosen", called, chosen)]
-    named += [(kind, label, alphas.tolist().index(alpha)) for kind, label, alpha in rules]
-    indices = [index for _, _, index in named]
-    stops = [
-        {
-            "kind": kind,
-            "label": label,
-            "index": index,
-            # Of stops at the same alpha one button is enough.
-            "button": i == indices.index(index),
-            "alpha": number(alphas[index]),
-            "place": axis.percent(index),
-            "height": None if curve is None else curve["heights"][index],
-        }
-        for i, (kind, label, index) in enumerate(named)
-    ]
-    by_kind = {stop["kind"]: stop for stop in stops}
+    named = [("chosen", called, float(alphas[chosen])), *rules]
     which, distinct = _distinct(coefs[order])
     data = {
         "names": [names[j] for j in order],
-        "styles": [picture["styles"].get(j, "other") for j in order],
+        "styles": picture["styles"],
         "scale": _rounded(scale[order]),
         "alphas": alphas.tolist(),
-        "x": [round(100 * float(share), 3) for share in axis.fractions],
+        "x": x.tolist(),
         "models": distinct,
         "which": which,
         "r2": _rounded(r2),
@@ -246,30 +235,37 @@ def _explorer(target: Target, names: Sequence[str], scale: Array, total: float) 
         "heights": None if curve is None else curve["heights"],
         "chosen": chosen,
         "called": called,
-        "low": values_axis.low,
-        "high": values_axis.high,
-        "height": picture["height"],
+        "low": vertical.end,
+        "high": vertical.start,
     }
-    rows = []
+    rows, zero = [], 100 - float(vertical.place(0.0))
     for rank, coef in zip(*distinct[which[chosen]], strict=True):
-        effect = np.clip(coef * scale[order[rank]], values_axis.low, values_axis.high)
-        low, high = sorted((0.0, float(effect)))
-        bar = {"start": values_axis.share(low), "length": values_axis.width(high - low)}
+        end = float(np.clip(100 - vertical.place(coef * scale[order[rank]]), 0, 100))
+        bar = {"start": percent(min(zero, end)), "length": percent(abs(end - zero))}
         name, style = data["names"][rank], data["styles"][rank]
         rows.append({"name": name, "style": style, "coef": number(coef), **bar})
     return {
+        "axis": axis,
         "picture": picture,
+        "counts": [] if by_size else [(x[i], n_nonzero[i]) for i in spaced(x / 100)],
         "n_nonzero": n_nonzero,
         "curve": curve,
-        "stops": stops,
-        # The smallest error, to which the band of the paired choice reaches down.
-        "least": (by_kind["paired"], by_kind["min"]) if "paired" in by_kind else None,
+        "stops": [
+            {
+                "kind": kind,
+                "label": label,
+                "index": (i := alphas.tolist().index(alpha)),
+                "alpha": number(alpha),
+                "x": percent(x[i]),
+                "y": None if curve is None else percent(curve["heights"][i]),
+            }
+            for kind, label, alpha in named
+        ],
         # Evenly spaced alphas let the slider stand above their axis.
-        "even": np.allclose(axis.fractions, np.linspace(0, 1, len(axis.fractions)), atol=0.01),
+        "even": np.allclose(x, np.linspace(0, 100, len(x)), atol=1),
         "rows": rows,
         "decimals": max((decimals(row["coef"]) for row in rows), default=0),
-        "zero": values_axis.share(0.0),
-        "n_ever": len(order),
+        "zero": percent(zero),
         "data": data,
     }
 
@@ -314,15 +310,9 @@ def _distinct(coefs: Array) -> tuple[list[int], list[list[Any]]]:
 
     A model is the ranks of its variables and their coefficients.
     """
-    which: list[int] = []
-    found: list[list[Any]] = []
-    for column in coefs.T:
-        kept = np.flatnonzero(column)
-        model = [kept.tolist(), _rounded(column[kept])]
-        if not found or found[-1] != model:
-            found.append(model)
-        which.append(len(found) - 1)
-    return which, found
+    models = [[np.flatnonzero(each).tolist(), _rounded(each[each != 0])] for each in coefs.T]
+    new = [True, *(one != other for one, other in pairwise(models))]
+    return (np.cumsum(new) - 1).tolist(), list(compress(models, new))
 
 
 def _judged(

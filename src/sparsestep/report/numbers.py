@@ -56,6 +56,12 @@ def decimals(text: str) -> int:
     return 0 if TIMES in text else len(text.partition(".")[2])
 
 
+def padding(text: str, places: int) -> str:
+    """The point and digits that a number's text lacks of so many places after the point."""
+    missing = places - decimals(text)
+    return "" if TIMES in text or missing <= 0 else "." * ("." not in text) + "0" * missing
+
+
 def short(value: float) -> str:
     """The label of a tick, with as few digits as the value has."""
     text = f"{value:,.12g}"

@@ -32,8 +32,10 @@
   }
 
   const draw = (name, attributes) => set(document.createElementNS(SVG, name), attributes);
-  // The digits before and after the point.
-  const split = (text) => text.includes(TIMES) ? [text] : text.split(".");
+  // As in numbers.py.
+  const decimals = (text) => text.includes(TIMES) ? 0 : (text.split(".")[1] || "").length;
+  const padding = (text, places) => text.includes(TIMES) || places === decimals(text) ? ""
+    : (decimals(text) ? "" : ".") + "0".repeat(places - decimals(text));
 
   function explore(section) {
     const part = (selector) => section.querySelector(selector);
@@ -58,14 +60,12 @@
       const style = data.styles[rank], name = data.names[rank], gone = coef === undefined;
       const effect = gone ? 0 : clipped(coef * data.scale[rank]);
       const ends = [share(Math.min(effect, 0)), share(Math.max(effect, 0))];
-      const [whole, digits] = split(gone ? MISSING : number(coef, 4));
+      const text = gone ? MISSING : number(coef, 4);
       node.classList.toggle("gone", gone);
       set(cell(".swatch line"), { class: style });
       set(cell(".bar rect"), { class: style, x: ends[0] + "%", width: ends[1] - ends[0] + "%" });
-      set(cell(".name"), { class: name.length <= 16 ? "name brief" : "name long" }).textContent = name;
-      set(cell(".num"), { class: "num f" + places }).prepend(whole);
-      if (whole.includes(TIMES)) cell(".frac").remove();
-      else cell(".frac").textContent = digits ? "." + digits : "";
+      cell(".name").textContent = name;
+      set(cell(".num"), { "data-pad": padding(text, places) }).textContent = text;
       cell(".what").textContent = gone ? "left" : chosen.has(rank) ? "" : "entered";
       return node;
     }
@@ -76,7 +76,7 @@
         .filter((rank) => data.names[rank].toLowerCase().includes(wanted));
       const shown = ranks.slice(0, MOST_ROWS);
       const places = Math.max(0, ...shown.filter((rank) => model.has(rank))
-        .map((rank) => (split(number(model.get(rank), 4))[1] || "").length));
+        .map((rank) => decimals(number(model.get(rank), 4))));
       body.replaceChildren(...shown.map((rank) => row(rank, model.get(rank), places)));
       part("[data-rest]").textContent = ranks.length > shown.length
         ? "And " + (ranks.length - shown.length) + " more: find them by name."
@@ -97,8 +97,8 @@
     }
 
     function dot(rank, coef, x) {
-      const height = data.height * (1 - share(coef * data.scale[rank]) / 100);
-      return draw("circle", { class: "dot " + data.styles[rank], cx: x, cy: height, r: 4 });
+      const height = 100 - share(coef * data.scale[rank]);
+      return draw("circle", { class: "dot " + data.styles[rank], cx: x, cy: height + "%", r: 4 });
     }
 
     function say(i, model) {
@@ -114,7 +114,7 @@
       for (const node of section.querySelectorAll("[data-key]")) node.textContent = texts[node.dataset.key];
       slider.setAttribute("aria-valuetext", "alpha " + texts.alpha + ", " + variables(model.size));
       for (const cursor of cursors) set(cursor, { x1: x, x2: x });
-      if (here) set(here, { cx: x, cy: data.heights[i] });
+      if (here) set(here, { cx: x, cy: data.heights[i] + "%" });
       const within = [...model].filter(([rank, coef]) => clipped(coef * data.scale[rank]) === coef * data.scale[rank]);
       part(".dots").replaceChildren(...within.slice(0, MOST_ROWS).reverse().map(([rank, coef]) => dot(rank, coef, x)));
       table(model);

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from sparsestep.report import environment
-from sparsestep.study.methods import METHODS
+from sparsestep.study.methods import CONTROL, METHODS
 from sparsestep.study.statistics import MEASURES, TIE, Analysis, Ranking, friedman, holm
 
 PENALIZED = ("Lasso", "SCAD", "MC+")
@@ -42,76 +42,29 @@ class Part(NamedTuple):
 def claims_of(analysis: Analysis) -> list[dict[str, Any]]:
     """The paper's nine claims beside these results, with facts that may explain a difference."""
     b, hit, y, time = (analysis.rankings[measure.column] for measure in MEASURES)
-    table: list[tuple[str, Ranking | str, list[Part]]] = [
-        (
-            "SparseStep has the best average rank on the MSE of b, followed by SCAD, MC+ and "
-            "lasso.",
-            b,
-            [_first(b, "SparseStep"), _then(b, "SCAD", "MC+", "Lasso")],
-        ),
-        (
-            "MC+ has the best average rank on the hit rate, then SparseStep, then SCAD.",
-            hit,
-            [_first(hit, "MC+"), _then(hit, "SparseStep", "SCAD")],
-        ),
-        (
-            "SparseStep has the best average rank on the test MSE.",
-            y,
-            [_first(y, "SparseStep")],
-        ),
-        (
-            "Ridge is most often the single best on the MSE of b; OLS most often the worst.",
-            b,
-            [_most(b, "best", "Ridge"), _most(b, "worst", "OLS")],
-        ),
-        (
-            "SparseStep has the highest hit rate on 30 of 180 data sets, MC+ on 26, SCAD on 11.",
-            hit,
-            [
-                _most(hit, "best", "SparseStep"),
-                *_shares(hit, "best", {"SparseStep": 30, "MC+": 26, "SCAD": 11}),
-            ],
-        ),
-        (
-            "On the test MSE OLS is best on 7 and worst on 52; MC+ is worst on 32; SparseStep is "
-            "worst on 6, the fewest.",
-            y,
-            [
-                *_shares(y, "best", {"OLS": 7}),
-                *_shares(y, "worst", {"OLS": 52, "MC+": 32, "SparseStep": 6}),
-                _fewest(y, "SparseStep"),
-            ],
-        ),
-        (
-            "The F-test rejects equal ranks on all four measures, p < 0.0001.",
-            "rejection",
-            [_rejects(ranking) for ranking in analysis.rankings.values()],
-        ),
-        (
-            "Holm at 5 %: SparseStep beats OLS and ridge on the first three measures, but not "
-            "SCAD, MC+ or lasso. On time it beats SCAD and MC+.",
-            "comparisons",
-            [
-                *(
-                    _compared(ranking, methods, expected)
-                    for ranking in (b, hit, y)
-                    for methods, expected in (
-                        (["OLS", "Ridge"], "better"),
-                        ([*PENALIZED], "not separated"),
-                    )
-                ),
-                _compared(time, ["SCAD", "MC+"], "better"),
-            ],
-        ),
-        (
-            "One lambda of SparseStep costs about one OLS solution.",
-            "cost",
-            [
-                Part(f"about 1 at m = {m}", f"{ratio:.2g} at m = {m}", bool(ratio <= ABOUT))
-                for m, ratio in analysis.cost_in_ols().items()
-            ],
-        ),
+    compared = [
+        _compared(ranking, methods, expected)
+        for ranking in (b, hit, y)
+        for methods, expected in ((["OLS", "Ridge"], "better"), ([*PENALIZED], "not separated"))
     ]
+    costs = [
+        Part(f"about 1 at m = {m}", f"{ratio:.2g} at m = {m}", bool(ratio <= ABOUT))
+        for m, ratio in analysis.cost_in_ols().items()
+    ]
+    hits, worst = {CONTROL: 30, "MC+": 26, "SCAD": 11}, {"OLS": 52, "MC+": 32, CONTROL: 6}
+    # In the order of the claims in `words.j2`.
+    statements: list[tuple[Ranking | str, list[Part]]] = [
+        (b, [_first(b, CONTROL), _then(b, "SCAD", "MC+", "Lasso")]),
+        (hit, [_first(hit, "MC+"), _then(hit, CONTROL, "SCAD")]),
+        (y, [_first(y, CONTROL)]),
+        (b, [_most(b, "best", "Ridge"), _most(b, "worst", "OLS")]),
+        (hit, [_most(hit, "best", CONTROL), *_shares(hit, "best", hits)]),
+        (y, [*_shares(y, "best", {"OLS": 7}), *_shares(y, "worst", worst), _fewest(y, CONTROL)]),
+        ("rejection", [_rejects(ranking) for ranking in analysis.rankings.values()]),
+        ("comparisons", [*compared, _compared(time, ["SCAD", "MC+"], "better")]),
+        ("cost", costs),
+    ]
+    texts = _said("claims")
     return [
         {
             "number": number,
@@ -120,7 +73,7 @@ def claims_of(analysis: Analysis) -> list[dict[str, Any]]:
             "parts": [{"paper": p.paper, "ours": p.ours, "holds": p.holds} for p in parts],
             "reasons": _reasons(analysis, subject, parts),
         }
-        for number, (text, subject, parts) in enumerate(table, start=1)
+        for number, (text, (subject, parts)) in enumerate(zip(texts, statements, strict=True), 1)
     ]
 
 
@@ -177,7 +130,7 @@ def _averages(ranking: Ranking, methods: list[str]) -> str:
 
 def _most(ranking: Ranking, word: str, method: str) -> Part:
     """Whether a method is more often than any other the single best, or worst."""
-    counts = getattr(ranking, word).sort_values(ascending=False, kind="stable")
+    counts = ranking.table[word].sort_values(ascending=False, kind="stable")
     most = list(counts.index[counts == counts.iloc[0]])
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())
     ours = f"{' and '.join(most)} most often {word} ({listed})"
@@ -186,7 +139,7 @@ def _most(ranking: Ranking, word: str, method: str) -> Part:
 
 def _fewest(ranking: Ranking, method: str) -> Part:
     """Whether a method is the worst less often than any other."""
-    counts, words = ranking.worst, "worst the fewest times"
+    counts, words = ranking.table["worst"], "worst the fewest times"
     fewest = list(counts.index[counts == counts.min()])
     ours = f"{' and '.join(fewest)} {words} ({counts.min()})"
     return Part(f"{method} {words}", ours, fewest == [method], (method, *fewest))
@@ -194,7 +147,7 @@ def _fewest(ranking: Ranking, method: str) -> Part:
 
 def _shares(ranking: Ranking, word: str, paper: dict[str, int]) -> Iterable[Part]:
     """Whether shares of the data sets differ from the paper's by no more than chance allows."""
-    n, counts = len(ranking.ranks), getattr(ranking, word)
+    n, counts = len(ranking.ranks), ranking.table[word]
     for method, theirs in paper.items():
         ours = int(counts[method])
         pooled = (ours + theirs) / (n + PAPER_DATASETS)
@@ -202,12 +155,8 @@ def _shares(ranking: Ranking, word: str, paper: dict[str, int]) -> Iterable[Part
         holds = bool(abs(ours / n - theirs / PAPER_DATASETS) <= 1.96 * error)
         of_180 = f" ({PAPER_DATASETS * ours / n:.0f} of every 180)" if n != PAPER_DATASETS else ""
         said = f"{method} {word} on"
-        yield Part(
-            f"{said} {theirs} of {PAPER_DATASETS}",
-            f"{said} {ours} of {n}{of_180}",
-            holds,
-            (method,),
-        )
+        paper_said = f"{said} {theirs} of {PAPER_DATASETS}"
+        yield Part(paper_said, f"{said} {ours} of {n}{of_180}", holds, (method,))
 
 
 def _rejects(ranking: Ranking) -> Part:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from sparsestep.display import PenaltyDisplay
 from sparsestep.display.axes import spread
-from sparsestep.penalty import penalty
 from sparsestep.study.methods import ALL_METHODS, METHODS
 from sparsestep.study.statistics import SETTING, Analysis, Ranking, level_name
 
@@ -35,10 +34,9 @@ def figures_of(analysis: Analysis) -> dict[str, Callable[[], Figure]]:
     """The function that draws each picture, by the name of its file; to be called under `style`."""
     rankings = analysis.rankings
     return {
-        "penalties": penalties,
-        "counting_norm": counting_norm,
-        "approximations": approximations,
-        "majorizers": majorizers,
+        "penalties": partial(of_the_paper, "penalties", (7.0, 5.2), (2, 2)),
+        "majorizers": partial(of_the_paper, "majorizer", (5.2, 3.8), (1, 1)),
+        "counting_norm": partial(of_the_paper, "norm", (8.7, 3.1), (1, 3)),
         "ranks": partial(rank_plot, list(rankings.values())),
         **{f"ranks_{name}": partial(rank_plot, [r]) for name, r in rankings.items()},
         **{f"winners_{name}": partial(winner_map, analysis, r) for name, r in rankings.items()},
@@ -106,62 +104,11 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
 
 
-# -- the paper's pictures of penalties ---------------------------------------------------------
-
-
-def penalties() -> Figure:
-    """Ridge and lasso, SCAD, MC+ and SparseStep."""
-    figure = blank(7.0, 5.2, constrained=True)
-    PenaltyDisplay("penalties").plot(list(figure.subplots(2, 2).flat))
+def of_the_paper(kind: str, size: tuple[float, float], shape: tuple[int, int]) -> Figure:
+    """The paper's picture of the penalties, the majorizers, or the norm that they approach."""
+    figure = blank(*size, constrained=True)
+    PenaltyDisplay(kind).plot(list(figure.subplots(*shape, squeeze=False).flat))
     return figure
-
-
-def majorizers() -> Figure:
-    """The penalty at gamma^2 = 0.1 and its majorizers at 0, 0.25 and 0.5."""
-    figure = blank(5.2, 3.8, constrained=True)
-    ax = figure.subplots()
-    PenaltyDisplay("majorizer").plot(ax)
-    for point in (0.25, 0.5):
-        ax.axvline(point, color=PALE, linewidth=0.8, zorder=0.5)
-    return figure
-
-
-def counting_norm() -> Figure:
-    """The number of nonzeros among two coefficients, on a grid of values."""
-    figure = blank(3.8, 3.2)
-    ax = _space(figure, 1, 1, "")
-    first, second = np.meshgrid(*[np.linspace(-1.0, 1.0, 17)] * 2)
-    count = np.count_nonzero([first, second], axis=0)
-    colours: dict[str, Any] = {"c": count, "cmap": "viridis", "vmin": 0, "vmax": 2}
-    ax.scatter(first, second, count, s=16, linewidths=0, depthshade=False, **colours)
-    return figure
-
-
-def approximations() -> Figure:
-    """The penalty of two coefficients at gamma^2 = 0.3 and 0.05."""
-    figure = blank(7.4, 3.2)
-    values = np.linspace(-1.0, 1.0, 41)
-    # A thousand tiles as paths make a file ten times as large.
-    look = {"linewidth": 0.15, "edgecolor": "#00000040", "rasterized": True}
-    for place, squared in enumerate((0.3, 0.05), start=1):
-        ax = _space(figure, 2, place, f"γ² = {squared:g}")
-        one = penalty(values, np.sqrt(squared))
-        surface = (*np.meshgrid(values, values), one[:, np.newaxis] + one)
-        ax.plot_surface(*surface, cmap="viridis", vmin=0, vmax=2, rcount=41, ccount=41, **look)
-    return figure
-
-
-def _space(figure: Figure, columns: int, place: int, title: str) -> Any:
-    """Axes for two coefficients and a height from 0 to 2."""
-    ax: Any = figure.add_axes(((place - 1) / columns, 0.02, 1 / columns, 0.96), projection="3d")
-    ax.set_title(title, fontsize=10, y=0.93)
-    ax.set_box_aspect(None, zoom=0.92)
-    ax.set_xlabel("coefficient 1", fontsize=8, labelpad=-4)
-    ax.set_ylabel("coefficient 2", fontsize=8, labelpad=-4)
-    ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], zticks=[0, 1, 2], zlim=(0, 2))
-    ax.tick_params(labelsize=8, pad=-2)
-    ax.view_init(elev=28, azim=-55)
-    return ax
 
 
 # -- rank plots --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import sparsestep
 from sparsestep.report import environment
 from sparsestep.study import claims
 from sparsestep.study.figures import figures_of, inline_svg, png, rank_plot_name, style, svg
-from sparsestep.study.results import parquet, read_results, read_run, write_file
+from sparsestep.study.results import read_results, read_run, write_file, write_parquet
 from sparsestep.study.statistics import Analysis, analyse, friedman, holm
 
 # -- the stages: each writes into the folder, and returns what it wrote -------------------------
@@ -29,7 +29,7 @@ def rank(analysis: Analysis, folder: Path) -> Path:
         settings.assign(measure=column).merge(ranking.ranks.reset_index(), on="dataset")
         for column, ranking in analysis.rankings.items()
     ]
-    write_file(folder / "ranks.parquet", parquet(pd.concat(tables, ignore_index=True)))
+    write_parquet(folder / "ranks.parquet", pd.concat(tables))
     return folder / "ranks.parquet"
 
 
@@ -96,10 +96,7 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
     ranking = analysis.rankings[column]
     numbers: dict[str, Any] = {
         "title": ranking.measure.title,
-        "average_rank": ranking.average,
-        "average_rank_if_only_equal_values_tie": ranking.without_ties,
-        "best": ranking.best,
-        "worst": ranking.worst,
+        **ranking.table,
         "all_tied": ranking.all_tied,
         **_tests(ranking.ranks, ranking.control),
     }
@@ -109,10 +106,7 @@ def _measure(analysis: Analysis, column: str) -> dict[str, Any]:
     if analysis.variants:
         numbers["variants"] = {
             variant: {
-                "average_rank": r.average[variant],
-                "average_rank_if_only_equal_values_tie": r.without_ties[variant],
-                "best": r.best[variant],
-                "worst": r.worst[variant],
+                **r.table.loc[variant],
                 "place": r.order.index(variant) + 1,
                 "is": claims.describe(r.holm),
                 **_tests(r.ranks, variant),

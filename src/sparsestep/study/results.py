@@ -60,22 +60,12 @@ def as_table(rows: Any) -> pd.DataFrame:
     if place.isna().any():
         raise ValueError(f"Unknown method {frame['method'][place.isna()].iloc[0]!r} in results.")
     frame = frame.iloc[np.lexsort((place, frame["dataset"]))].reset_index(drop=True)
-    _check(frame)
-    return frame
-
-
-def _check(frame: pd.DataFrame) -> None:
-    """Refuse impossible tables: results twice, missing, or out of range."""
-    twice = frame.duplicated(["dataset", "method"])
-    if twice.any():
-        row = frame[twice].iloc[0]
-        raise ValueError(f"Data set {row['dataset']} has two results of {row['method']}.")
-    methods = set(frame["method"])
-    counts = frame.groupby("dataset")["method"].size()
-    if (counts != len(methods)).any():
-        dataset = counts.index[counts != len(methods)][0]
-        missing = methods - set(frame.loc[frame["dataset"] == dataset, "method"])
-        raise ValueError(f"Data set {dataset} has no result of {', '.join(sorted(missing))}.")
+    times = pd.crosstab(frame["dataset"], frame["method"])
+    for wrong, words in ((times > 1, "has two results of"), (times == 0, "has no result of")):
+        if wrong.any(axis=None):
+            dataset = wrong.any(axis=1).idxmax()
+            methods = ", ".join(times.columns[wrong.loc[dataset]])
+            raise ValueError(f"Data set {dataset} {words} {methods}.")
     impossible = {
         "correlation": ~frame["correlation"].isin(CORRELATIONS),
         "mse_b": ~(frame["mse_b"] >= 0),
@@ -96,6 +86,7 @@ def _check(frame: pd.DataFrame) -> None:
                 f"Data set {row['dataset']}, {row['method']}: {name} is {row[name]}, "
                 "which cannot be."
             )
+    return frame
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -108,19 +99,19 @@ def write_file(path: Path, content: str | bytes) -> None:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def parquet(frame: pd.DataFrame, schema: pa.Schema | None = None) -> bytes:
-    """A frame as a Parquet file."""
+def write_parquet(path: Path, frame: pd.DataFrame, schema: pa.Schema | None = None) -> None:
+    """Write a frame as a Parquet file."""
     table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     buffer = pa.BufferOutputStream()
     # The note of pandas on its own types would change the file with the version of pandas.
     pq.write_table(table.replace_schema_metadata(None), buffer, compression="zstd")
-    return bytes(buffer.getvalue().to_pybytes())
+    write_file(path, buffer.getvalue().to_pybytes())
 
 
 def write_results(frame: pd.DataFrame, folder: Path) -> None:
     """Write the table of results into the study's folder."""
     types = [(name, pa.string() if kind == "str" else kind) for name, kind in COLUMNS.items()]
-    write_file(folder / RESULTS, parquet(as_table(frame), pa.schema(types)))
+    write_parquet(folder / RESULTS, as_table(frame), pa.schema(types))
 
 
 def read_results(folder: Path) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import platform
+import re
 import signal
 import sys
 import threading
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -170,18 +171,17 @@ def _start_worker() -> None:
     threadpool_limits(1)
     parent = parent_process()
     assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
     # The workers of a killed parent would wait for work for ever.
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     # Compiling and importing at the first use must not count as time of a method.
     folds = generate(settings_of(SCALES["quick"])[0], SCALES["quick"]).folds
     for rivals in ("converged", "2015"):
         fit(folds, "paper", rivals=rivals)
-
-
-def _end_with(sentinel: int) -> None:
-    """Wait for the end of a process, then end this one."""
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 def _side_by_side(
@@ -190,6 +190,7 @@ def _side_by_side(
     settings: Sequence[Setting],
     out: Path,
     jobs: int,
+    show: bool,
 ) -> Iterator[Setting]:
     """Do the work of each setting in one of several processes; yield each finished setting."""
     if not settings:
@@ -199,9 +200,11 @@ def _side_by_side(
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start_worker)
     try:
         tasks = {pool.submit(work, plan, setting, out): setting for setting in order}
-        for task in as_completed(tasks):
-            task.result()
-            yield tasks[task]
+        with fits_done(settings, len(plan.settings) - len(settings), show=show) as tell:
+            for task in as_completed(tasks):
+                task.result()
+                tell(tasks[task])
+                yield tasks[task]
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A process of the study ended unexpectedly, perhaps for want of memory; "
@@ -231,11 +234,9 @@ def fit_study(
             wall_time = round(earlier["wall_time"] + time.perf_counter() - start, 1)
             write_run(facts | {"wall_time": wall_time, "finished": finished}, out)
 
-        with fits_done(todo, len(done) - len(todo), show=progress) as tell:
-            for setting in _side_by_side(_fit_one, plan, todo, out, jobs):
-                done[setting.dataset] = _read_part(plan, out, setting.dataset)
-                tell(setting)
-                note(finished=None)
+        for setting in _side_by_side(_fit_one, plan, todo, out, jobs, progress):
+            done[setting.dataset] = _read_part(plan, out, setting.dataset)
+            note(finished=None)
         note(finished=datetime.now(UTC).strftime("%Y-%m-%d"))
     table = as_table([row for rows in done.values() for row in rows])
     write_results(table, out)
@@ -255,9 +256,8 @@ def generate_study(
     """
     jobs = _jobs(jobs)
     todo = [s for s in plan.settings if not DataSet.is_saved(_data_folder(out, plan, s.dataset))]
-    with fits_done(todo, len(plan.settings) - len(todo), show=progress) as tell:
-        for setting in _side_by_side(_generate_one, plan, todo, out, jobs):
-            tell(setting)
+    for _ in _side_by_side(_generate_one, plan, todo, out, jobs, progress):
+        pass
 
 
 def _jobs(jobs: int | None) -> int:
@@ -340,11 +340,9 @@ def _facts(plan: Plan, jobs: int) -> dict[str, Any]:
 def _cpu() -> str:
     """The processor's name, as Linux or else Python knows it."""
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
+    text = info.read_text(encoding="utf-8") if info.is_file() else ""
+    name = re.search(r"^model name\s*:(.*)", text, re.MULTILINE)
+    return name[1].strip() if name else platform.processor() or "unknown"
 
 
 def _memory() -> float | None:

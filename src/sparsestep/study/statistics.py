@@ -192,14 +192,16 @@ class Ranking:
         return self.ranks.mean()
 
     @property
-    def best(self) -> pd.Series[int]:
-        """On how many data sets a method is alone at rank 1."""
-        return (self.ranks == 1).sum()
-
-    @property
-    def worst(self) -> pd.Series[int]:
-        """On how many data sets a method is alone at the last rank."""
-        return (self.ranks == self.ranks.shape[1]).sum()
+    def table(self) -> pd.DataFrame:
+        """Average ranks of the methods, and on how many data sets each is alone best or worst."""
+        return pd.DataFrame(
+            {
+                "average_rank": self.average,
+                "average_rank_if_only_equal_values_tie": self.without_ties,
+                "best": (self.ranks == 1).sum(),
+                "worst": (self.ranks == self.ranks.shape[1]).sum(),
+            }
+        )
 
     @property
     def all_tied(self) -> int:
