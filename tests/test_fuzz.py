@@ -22,7 +22,6 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from designs import compare_rows
@@ -36,7 +35,7 @@ from sparsestep import (
     sparsestep_path,
 )
 from sparsestep.model.document import sealed
-from sparsestep.model.file import load_model, save_model
+from sparsestep.model.file import load_model, read_document, save_model
 from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
@@ -360,6 +359,7 @@ def of_file(target, name, content, read):
     path.write_bytes(content)
     found, refusal = outcome(target, lambda: read(path))
     assert not refusal or name in refusal, refusal
+    assert "\n" not in refusal or not name.endswith(".json"), refusal
     return found
 
 
@@ -424,7 +424,7 @@ def saved_models():
     for model in (SparseStep(5.0), SparseStepCV(4, cv=3), SparseStepIC(alphas=4)):
         path = FOLDER / "made.json"
         save_model(model.fit(X, y), path)
-        yield X, model.predict(X), path.read_bytes()
+        yield X, read_document(path), path.read_bytes()
 
 
 MODELS = tuple(saved_models())
@@ -432,11 +432,10 @@ MODELS = tuple(saved_models())
 
 @given(data=st.data())
 def model_file(data):
-    """A damaged model is refused by name, or predicts what it did."""
-    X, predicted, content = data.draw(st.sampled_from(MODELS))
-    found = of_file("model_file", "t.json", damaged(data.draw, content), load_model)
-    if found is not None:
-        assert_array_equal(found.predict(X), predicted)
+    """A damaged model is refused by name, unless JSON means the same: white space, a number."""
+    _, document, content = data.draw(st.sampled_from(MODELS))
+    found = of_file("model_file", "t.json", damaged(data.draw, content), read_document)
+    assert found in (None, document)
 
 
 values_of_json = st.one_of(
