@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import matplotlib
@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import cumulative_trapezoid
 from sklearn.isotonic import isotonic_regression
@@ -305,35 +306,50 @@ def test_a_power_of_ten_over_the_axis_is_clear_of_the_axis_on_top():
 # --- the path -------------------------------------------------------------------------------------
 
 
-def test_path_marks_the_choice_and_the_number_kept(fitted):
-    display = drawn(PathDisplay.from_estimator(fitted))
-    assert_array_equal(display.alpha_line_.get_xdata(), fitted.alpha_)
-    kept = fitted.path_.coefs[:, fitted.alphas_ == fitted.alpha_][:, 0] != 0
-    assert set(display.lines_) == set(np.flatnonzero(kept))
-    assert f"{kept.sum()} of 6 kept" in display.ax_.get_xlabel()
-    assert display.ax_.get_xlim() == (fitted.alphas_[0], fitted.alphas_[-1])
-    counts = [int(text) for text in texts(display.top_.get_xticklabels())]
-    at = [np.flatnonzero(fitted.alphas_ == alpha)[0] for alpha in display.top_.get_xticks()]
-    assert len(at) > 3
-    assert_array_equal(counts, fitted.path_.n_nonzero[at])
+SOME_ALPHAS = st.lists(st.sampled_from([0.0, 0.9, 1.0, 14.0, 200.0, 3e3]), min_size=1, max_size=5)
 
 
-def test_path_of_sparsestep_jumps(fitted):
-    display, grid = PathDisplay.from_path(fitted.path_), fitted.alphas_
+# Shrinking what fails would draw for minutes.
+@settings(max_examples=30, phases=[Phase.generate])
+@given(st.data(), SOME_ALPHAS, st.integers(1, 4), st.booleans())
+def test_any_path_is_drawn_with_its_choice(data, alphas, m, steps):
+    plt.close("all")
+    shape = (m, len(alphas))
+    coefs = data.draw(hnp.arrays(float, shape, elements=st.sampled_from([0.0, 0.0, 1.0, -2.5])))
+    chosen = data.draw(st.sampled_from(alphas))
+    display = PathDisplay(alphas=alphas, coefs=coefs, alpha=chosen).plot(steps=steps)
+    assert len(assert_apart(display)) == np.count_nonzero(np.any(coefs, axis=1))
+    order = np.argsort(np.negative(alphas), kind="stable")
+    grid, coefs = np.array(alphas)[order], coefs[:, order]
+    counts = np.count_nonzero(coefs, axis=0)
+    left, right = display.ax_.get_xlim()
+    if len({*alphas} - {0.0}) > 1:
+        assert left == grid[0] and (right == grid[-1] or right < grid[-1] == 0)
+    else:
+        assert left > grid[0] and right < grid[-1] and (left == -right or grid[0] > 0)
+    at = list(grid).index(chosen)
+    assert set(display.lines_) == set(np.flatnonzero(coefs[:, at]))
     for j, line in display.lines_.items():
-        x, y = line.get_data()
-        joined = np.isfinite(y[:-1]) & np.isfinite(y[1:])
-        vertical, flat = np.diff(x) == 0, np.diff(y) == 0
-        assert np.all((vertical | flat)[joined])
-        between = np.isin(x, grid) | np.isclose(x[:, None] ** 2, grid[1:] * grid[:-1]).any(axis=1)
-        assert between.all()
-        # The line has every coefficient, and rises from zero.
-        y = y[np.isfinite(y)]
-        assert set(fitted.path_.coefs[j]) - {0.0} == set(y) - {0.0}
-        assert y[0] == 0.0
-    back = PathDisplay(alphas=grid[::-1], coefs=fitted.path_.coefs[:, ::-1]).plot()
-    for j, line in display.lines_.items():
-        assert_array_equal(line.get_xydata(), back.lines_[j].get_xydata())
+        # It jumps halfway between alphas, and ends flat, at zero from half of the least other on.
+        between = [a / 2 if b == 0 else np.sqrt(a * b) for a, b in pairwise(grid)]
+        x = [grid[0], *np.repeat(between, 2), grid[-1] or right] if steps else grid
+        heights = np.repeat(coefs[j], 1 + steps)
+        # It rises from zero, and where it stays at zero there is none.
+        seen = [np.any(heights[max(i - 1, 0) : i + 2]) for i in range(len(heights))]
+        assert_allclose(line.get_xdata(), x, rtol=1e-12)
+        assert_array_equal(line.get_ydata(), np.where(seen, heights, np.nan))
+        # A single point is seen by its mark alone.
+        assert (line.get_marker() == "o") == (np.count_nonzero(grid) <= 1)
+    assert set(display.alpha_line_.get_xdata()) == {chosen}
+    assert f"chosen alpha, {chosen:.3g}, {counts[at]} of {m} kept" in display.ax_.get_xlabel()
+    assert grid[-1] > 0 or shown_ticks(display.ax_)[-1] == "0"
+    # The axis on top is the same one.
+    assert {display.ax_.get_xlim()} == {display.top_.get_xlim()}
+    for value in grid:
+        below, above = (ax.transData.transform((value, 0))[0] for ax in (display.ax_, display.top_))
+        assert_allclose(above, below)
+    for at, text in zip(display.top_.get_xticks(), display.top_.get_xticklabels(), strict=True):
+        assert int(text.get_text()) in counts[grid == at]
 
 
 def test_only_a_path_that_jumps_is_drawn_in_steps():
@@ -376,49 +392,6 @@ def test_with_many_variables_the_prominent_ones_stand_out():
     assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
 
 
-def test_path_draws_alpha_zero_at_the_end():
-    path = ss.sparsestep_path(X, Y, alphas=[200.0, 1.0, 0.0])
-    display = drawn(PathDisplay.from_path(path, alpha=0.0))
-    left, right = display.ax_.get_xlim()
-    assert left == 200.0 and right < 0.0
-    assert shown_ticks(display.ax_)[-1] == "0"
-    assert set(display.alpha_line_.get_xdata()) == {0.0}
-    assert display.ax_.get_xticks()[-1] == display.top_.get_xticks()[-1] == 0.0
-    # The axis on top is the same one.
-    for value in (200.0, 14.0, 1.0, 0.0):
-        below, above = (ax.transData.transform((value, 0))[0] for ax in (display.ax_, display.top_))
-        assert_allclose(above, below)
-    assert "chosen alpha, 0, 6 of 6 kept" in display.ax_.get_xlabel()
-    for j, line in display.lines_.items():
-        x, y = line.get_data()
-        # Flat from half of the least alpha to the edge.
-        assert_array_equal(y[-2:], path.coefs[j, -1])
-        assert_array_equal(x[-2:], [0.5, right])
-
-
-@pytest.mark.parametrize("steps", [True, False])
-@pytest.mark.parametrize("alphas", [[0.0], [5.0, 0.0], [0.0, 0.0, 5.0], [2.0]])
-def test_path_of_alpha_zero_and_few_others(alphas, steps):
-    coefs, last = np.tile([[1.0], [0.0]], len(alphas)), min(alphas)
-    display = PathDisplay(alphas=alphas, coefs=coefs, alpha=last).plot(steps=steps)
-    assert len(assert_apart(display)) == 1
-    assert last or shown_ticks(display.ax_)[-1] == "0"
-    line = display.lines_[0]
-    assert_array_equal(line.get_ydata()[-2:], 1.0)
-    if len(alphas) == 1:
-        left, right = display.ax_.get_xlim()
-        assert left > last > right
-        assert last or (left == -right and shown_ticks(display.ax_) == ["0"])
-        # A single point is seen by its mark alone.
-        assert line.get_marker() == "o" and line.get_xdata()[0] == last
-
-
-def test_path_of_zeros():
-    display = drawn(PathDisplay(alphas=[2.0, 1.0], coefs=np.zeros((3, 2)), alpha=1.0).plot())
-    assert display.lines_ == {} and display.labels_ == []
-    assert "0 of 3 kept" in display.ax_.get_xlabel()
-
-
 def test_effects_of_standard_deviations_do_not_depend_on_units(fitted):
     other = ss.SparseStepCV(fitted.alphas_, cv=fitted.cv, rule="1se").fit(X / SCALE, Y)
     one = PathDisplay.from_estimator(fitted, standardized=True, truth=TRUTH)
@@ -445,6 +418,7 @@ def test_the_line_of_the_chosen_alpha_is_like_no_variable():
     display = PathDisplay.from_estimator(model)
     lines = display.lines_.values()
     assert len({line.get_linestyle() for line in lines}) == 2
+    assert set(display.alpha_line_.get_xdata()) == {model.alpha_}
     assert display.alpha_line_.get_linestyle() == "-"
     assert display.alpha_line_.get_color() not in {line.get_color() for line in lines}
     assert "\ngrey line: chosen alpha, " in display.ax_.get_xlabel()
@@ -507,7 +481,7 @@ def test_cv_shows_the_error_with_its_standard_error(fitted):
     assert "paired and one SE (chosen)" in paired.get_label()
     assert "(chosen)" not in minimum.get_label()
     assert f"{fitted.path_.n_nonzero[best]} kept" in minimum.get_label()
-    assert display.top_.get_xlabel() == "variables kept"
+    assert display.top_.get_xlabel() == "variables kept" and len(display.top_.get_xticks()) > 3
     # Ticks follow a zoom.
     display.ax_.set_xlim(2.0, 1.0)
     assert shown_ticks(display.ax_)[0] == "2" and len(shown_ticks(display.ax_)) > 4
