@@ -286,6 +286,7 @@ def parquet(table):
 TABLE = make_table(20)
 EMPTY = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())})
 HOLES = pa.table({"x": pa.array([None, None], pa.float64()), "y": [1.0, 2.0]})
+TWICE = pa.Table.from_arrays([[1.0], [2.0], [3.0]], names=["x", "x", "y"])
 MISSPELT, SEPARATED = {"features": ["cuont"]}, {"csv": CsvFormat(";")}
 DAMAGED = gzip.compress(b"a;y\n1;2\n" * 1000)[:-30]
 NO_WEIGHT = pa.table({"x": [1.0, 2.0], "y": [1.0, 2.0], "w": [0, 0]})
@@ -316,6 +317,7 @@ REFUSED = [
     (TABLE, ValueError, "'wide' is given more than once", {"features": ["wide", "wide"]}),
     (TABLE, ValueError, "no column left", {"features": []}),
     (TABLE, TypeError, "features must be a list .* not the text 'wide'", {"features": "wide"}),
+    (TWICE, ValueError, "The table has more than one column 'x'"),
     (pd.DataFrame({0: [1.0], "y": [1.0]}), TypeError, "names must be text, but .* asks for 0"),
     (MIXED, TypeError, "Column 'x' holds values that are not all numbers"),
     (
