@@ -318,17 +318,6 @@ def test_a_model_of_encoded_columns_takes_the_texts(kind, tmp_path):
         model.predict(X[["town", "c1"]])
 
 
-# -- names and numbers that would harm -------------------------------------------------------
-
-
-def test_summaries_print_no_character_that_drives_a_terminal():
-    X, y = data()
-    X.columns = ["a\x1b[31m", "b\u202ec", "d\ne", "f\u200cg"]
-    summary = fitted("rows", X, y).summary()
-    text = str(summary) + summary._repr_html_()
-    assert not any(c in text for c in "\x1b\u202e") and "f\u200cg" in text
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_r2_of_no_variable_is_zero(seed):
     model = SparseStep(1e9).fit(*data(seed=seed))
