@@ -1,4 +1,4 @@
-"""A table with columns of every kind of number, and its sums by the textbook formula."""
+"""A table with columns of every kind of number, as each kind of source, and its exact sums."""
 
 import os
 import shutil
