@@ -3,13 +3,14 @@
 import functools
 import json
 import operator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from sparsestep import SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.model.document import checksum
-from sparsestep.model.file import document_of
+from sparsestep.model.file import document_of, read_document
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -152,6 +153,7 @@ OTHER_KINDS = {
     ),
     "of many variables": lambda: fitted(SparseStepIC("bic"), rows(2000, 500, 60)),
     "of wide rows": of_wide_rows,
+    "of the old schema": lambda: read_document(Path(__file__).with_name("model_of_schema_1.json")),
 }
 
 

@@ -1,14 +1,18 @@
-"""A table with columns of every kind of number, and its sums by the textbook formula."""
+"""A table with columns of every kind of number, as each kind of source, and its exact sums."""
 
 import os
 import shutil
 import sys
 import tracemalloc
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -51,25 +55,57 @@ def write(table, path):
     return path
 
 
+def by_pandas(table, path, **how):
+    table.to_pandas().to_csv(path, index=False, **how)
+    return path
+
+
+def in_batches(table, path):
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=130)
+    return path
+
+
+def in_parts(table, folder):
+    """A folder of three files, of several groups of rows each if there are many."""
+    edges = [round(share * table.num_rows) for share in (0, 0.301, 0.65, 1)]
+    for i, (start, end) in enumerate(pairwise(edges)):
+        part = table.slice(start, end - start)
+        pa.parquet.write_table(part, folder / f"part-{i}.parquet", 100)
+    return folder
+
+
+# What `read_moments` takes, from a table and an empty folder.
+SOURCES = {
+    "folder": in_parts,
+    "pattern": lambda table, folder: str(in_parts(table, folder) / "*.parquet"),
+    "list": lambda table, folder: sorted(in_parts(table, folder).glob("*.parquet")),
+    "address": lambda table, folder: in_parts(table, folder).as_uri(),
+    "parquet": lambda table, folder: write(table, folder / "all.parquet"),
+    "csv": lambda table, folder: write(table, folder / "all.csv"),
+    "compressed csv": lambda table, folder: by_pandas(table, folder / "all.csv.gz"),
+    "tsv": lambda table, folder: by_pandas(table, folder / "all.tsv", sep="\t"),
+    "arrow": lambda table, folder: in_batches(table, folder / "all.arrow"),
+    "feather": lambda table, folder: write(table, folder / "all.feather"),
+    "dataset": lambda table, folder: ds.dataset(in_parts(table, folder)),
+    "reader": lambda table, folder: table.to_reader(max_chunksize=77),
+    "table": lambda table, folder: table,
+    "pandas": lambda table, folder: table.to_pandas(),
+    "pandas of arrow": lambda table, folder: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda table, folder: pl.from_arrow(table),
+}
+
+
 def make_table(n=1000, seed=0):
     """Columns of several types, far from zero, with a target and whole-number weights."""
     rng = np.random.default_rng(seed)
-    wide = 50.0 + rng.normal(size=n)
-    count = rng.integers(0, 9, size=n)
+    wide, count = 50.0 + rng.normal(size=n), rng.integers(0, 9, size=n)
     flag = rng.random(n) < 0.3
     # Short in binary, so that text files hold the same numbers.
     small = (np.round(rng.normal(size=n) * 64) / 64).astype(np.float32)
     y = 2.0 * wide - count + 3.0 * flag + rng.normal(size=n)
-    return pa.table(
-        {
-            "wide": wide,
-            "count": count.astype(np.int16),
-            "y": y,
-            "flag": flag,
-            "small": small,
-            "w": rng.integers(0, 4, size=n),
-        }
-    )
+    columns = {"wide": wide, "count": count.astype(np.int16), "y": y, "flag": flag, "small": small}
+    return pa.table(columns | {"w": rng.integers(0, 4, size=n)})
 
 
 FEATURES = ["wide", "count", "flag", "small"]

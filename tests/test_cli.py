@@ -28,17 +28,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from source_data import write
-from sparsestep import (
-    Moments,
-    SparseStep,
-    SparseStepCV,
-    SparseStepIC,
-    load_model,
-    read_moments,
-    save_model,
-)
+from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, load_model, read_moments
 from sparsestep.cli import run_command
-from sparsestep.model.file import read_document
+from sparsestep.model.file import read_document, save_model
 
 COMMAND = Path(sys.executable).with_name("sparsestep")
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "TERM": "dumb", "PYTHONHASHSEED": "0"}
@@ -106,7 +98,7 @@ def flats_with(n, **changes):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with tables, moments and models."""
+    """A folder with tables, moments, folds and models."""
     folder = tmp_path_factory.mktemp("data")
     table = flats()
     numbers = table.drop_columns(["city", "w"])
@@ -114,13 +106,35 @@ def data(tmp_path_factory):
         write(content, folder / name)
     pa.feather.write_feather(table, folder / "flats.arrow", compression="uncompressed")
     for part in range(3):
-        piece = numbers.slice(100 * part, 100)
-        X = np.column_stack([piece[name].to_numpy().astype(float) for name in NUMBERS])
-        moments = Moments.from_data(X, piece["price"].to_numpy(), feature_names=NUMBERS)
+        piece = numbers.slice(100 * part, 100).to_pandas().astype(float)
+        moments = Moments.from_data(piece[NUMBERS], piece["price"], feature_names=NUMBERS)
         moments.save(folder / f"site-{part}.npz")
+    # A table in three folds, in six, and in three others; another table in three folds.
+    write(table.slice(100), folder / "other.csv")
+    columns = {"features": ["size", "rooms"]}
+    for name, file, how in (
+        ("a", "numbers.csv", {"folds": 3}),
+        ("b", "numbers.csv", {"folds": 6}),
+        ("c", "other.csv", {"folds": 3}),
+        ("seed", "numbers.csv", {"folds": 3, "seed": 1}),
+    ):
+        for k, part in enumerate(read_moments(folder / file, "price", **columns, **how)):
+            part.save(folder / f"{name}-fold-{k}.npz")
+    read_moments(folder / "other.csv", "price", features=["size"]).save(folder / "part.npz")
+    for one, other in (("a-fold-1", "copy"), ("part", "again")):
+        shutil.copy(folder / f"{one}.npz", folder / f"{other}.npz")
+    run(folder, "merge a-fold-*.npz -o whole.npz --quiet")
     run(folder, "fit numbers.csv --target price --size 2 --model model.json --quiet")
     run(folder, "fit flats.csv --target price --one-hot --drop w --model cities.json --quiet")
     return folder
+
+
+@pytest.fixture
+def folder(data, tmp_path):
+    """A folder of its own with links to the good files."""
+    for file in data.iterdir():
+        os.link(file, tmp_path / file.name)
+    return tmp_path
 
 
 # -- what it does ----------------------------------------------------------------------------
@@ -218,9 +232,7 @@ TABLES = {
     ).drop_columns(["w"]),
 }
 LOST = r"(?m)^Note: The columns kept are nearly collinear .* about 0 digits .* leave some out\.$"
-ENCODED = "{} --one-hot --drop-missing"
 ADVICE = "--drop, .*--missing-category"
-MOST = "35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'"
 
 
 @pytest.mark.parametrize(
@@ -234,12 +246,11 @@ MOST = "35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'"
         ("powers", "path {} --alphas 0.0", "condition number .* digits", "Warning"),
         ("survey", "fit {} --alpha 9 --weight survey", "weights of the 300 rows add up to", "half"),
         ("few missing", "fit {} --drop-missing", "2 of 50 rows.*1 in 'size', 1 in 'rooms'", "half"),
-        ("most missing", f"fit {ENCODED}", MOST, "Warning"),
-        ("most missing", f"fit {ENCODED}", ADVICE, "Warning"),
-        ("most missing", f"path {ENCODED}", MOST, "Warning"),
-        ("most missing", f"path {ENCODED}", ADVICE, "Warning"),
-        ("most missing", f"moments {ENCODED} -o m.npz", MOST, "Warning"),
-        ("most missing", f"moments {ENCODED} -o m.npz", ADVICE, "Warning"),
+        *(
+            ("most missing", f"{command} --one-hot --drop-missing", said, "Warning")
+            for command in ("fit {}", "path {}", "moments {} -o m.npz")
+            for said in ("35 of 60 rows, more than half.*35 in 'floor', 10 in 'city'", ADVICE)
+        ),
     ],
 )
 def test_notes_go_to_standard_error_or_into_json(tmp_path, table, command, said, not_said):
@@ -340,72 +351,18 @@ def test_moments_in_folds_are_the_folds_of_fit(data, tmp_path):
     assert_array_equal(one.mse_path_, other.mse_path_)
 
 
-@pytest.fixture(scope="module")
-def folds(data, tmp_path_factory):
-    """A table in three folds, in six, and in three others; another table in three folds."""
-    folder = tmp_path_factory.mktemp("folds")
-    write(flats().slice(100), folder / "other.csv")
-    for name, file, how in (
-        ("a", data / "numbers.csv", {"folds": 3}),
-        ("b", data / "numbers.csv", {"folds": 6}),
-        ("c", folder / "other.csv", {"folds": 3}),
-        ("seed", data / "numbers.csv", {"folds": 3, "seed": 1}),
-    ):
-        for k, part in enumerate(read_moments(file, "price", features=["size", "rooms"], **how)):
-            part.save(folder / f"{name}-fold-{k}.npz")
-    run(folder, "merge a-fold-*.npz -o whole.npz --quiet")
-    read_moments(folder / "other.csv", "price", features=["size"]).save(folder / "site.npz")
-    shutil.copy(folder / "a-fold-1.npz", folder / "copy.npz")
-    shutil.copy(folder / "site.npz", folder / "again.npz")
-    return folder
-
-
-@pytest.mark.parametrize("command", ["fit", "path", "merge -o new.npz"])
-@pytest.mark.parametrize(
-    ("files", "match"),
-    [
-        ("a-fold-[01].npz", "fold 2 is missing"),
-        ("a-fold-*.npz copy.npz", "fold 1 of 3 of numbers.csv is there twice"),
-        ("a-fold-*.npz b-fold-[345].npz", "different runs.* folds 3, 4, 5 of 6 of numbers"),
-        ("a-fold-*.npz b-fold-*.npz", "different runs"),
-        ("a-fold-0.npz c-fold-1.npz", "different runs.*fold 1 of 3 of other.csv"),
-        ("whole.npz copy.npz", "fold 1 of 3 of numbers.csv is there twice"),
-        ("a-fold-*.npz a-fold-0.npz", "a-fold-0.npz is given twice"),
-        ("site.npz again.npz", "site.npz and again.npz hold the same sums"),
-        ("whole.npz ./whole.npz", r"whole.npz and \./whole.npz are the same file"),
-        ("nothing-*.npz", r"^No file matches nothing-\*\.npz\.$"),
-    ],
-)
-def test_moments_that_do_not_go_together_are_refused(folds, command, files, match):
-    refused = run(folds, f"{command} {files}", code=2)
-    assert_one_sentence(refused.stderr, match)
-    assert not (folds / "new.npz").exists()
-
-
-def test_the_same_fold_of_several_tables_is_that_of_all_their_rows(folds, tmp_path):
-    folds = shutil.copytree(folds, tmp_path / "folds")
+def test_the_same_fold_of_several_tables_is_that_of_all_their_rows(folder):
     for k in range(3):
-        run(folds, f"merge a-fold-{k}.npz c-fold-{k}.npz -o all-{k}.npz --quiet")
-    run(folds, "fit all-*.npz --quiet")
-    run(folds, "merge all-*.npz -o all.npz --quiet")
-    assert Moments.load(folds / "all.npz").n_samples == 500
-    # As folds of one cross-validation they are not the parts of one table.
-    refused = run(folds, "fit a-fold-*.npz c-fold-*.npz", code=2)
-    assert_one_sentence(refused.stderr, "different runs")
-    refused = run(folds, "merge a-fold-*.npz seed-fold-*.npz -o new.npz", code=2)
-    assert_one_sentence(refused.stderr, "a-fold-0.npz and seed-fold-0.npz .* the same rows")
-    assert not (folds / "new.npz").exists()
+        run(folder, f"merge a-fold-{k}.npz c-fold-{k}.npz -o all-{k}.npz --quiet")
+    run(folder, "fit all-*.npz --quiet")
+    run(folder, "merge all-*.npz -o all.npz --quiet")
+    assert Moments.load(folder / "all.npz").n_samples == 500
 
 
-def test_folds_are_not_written_beside_older_ones(folds, data, tmp_path):
-    folds = shutil.copytree(folds, tmp_path / "folds")
-    moments = f"moments {data}/numbers.csv -t price --features size,rooms -o b.npz --quiet --folds"
-    before = sorted(os.listdir(folds))
-    for count in ("3", "12"):
-        refused = run(folds, f"{moments} {count}", code=2)
-        assert_one_sentence(refused.stderr, r"Older folds .*b-fold-\d.npz and \d more")
-    run(folds, f"{moments} 6 --seed 1")
-    assert sorted(os.listdir(folds)) == before
+def test_folds_overwrite_older_ones_of_the_same_number(folder):
+    before = sorted(os.listdir(folder))
+    run(folder, f"{FOLDS_OF_B} 6 --seed 1")
+    assert sorted(os.listdir(folder)) == before
 
 
 # -- the path --------------------------------------------------------------------------------
@@ -484,25 +441,13 @@ def test_predict_carries_categories_of_several_files(data, tmp_path, ending):
     assert written["city"].to_pylist() == cities
 
 
-@pytest.mark.parametrize("given", ["new", "new/*.csv", "new/a.csv", "file://{}/new"])
-def test_no_file_that_is_read_is_overwritten(data, tmp_path, given):
-    (tmp_path / "new").mkdir()
-    for name in ("a.csv", "b.csv"):
-        shutil.copy(data / "numbers.csv", tmp_path / "new" / name)
-    (tmp_path / "link.csv").symlink_to("new/a.csv")
-    given = given.format(tmp_path)
-    for command in (
-        f"predict {data}/model.json {given} -o new/a.csv",
-        f"predict {data}/model.json {given} -o link.csv",
-        f"path {given} -t price -o new/a.csv",
-    ):
-        done = run(tmp_path, command, code=2)
-        assert_one_sentence(done.stderr, "would overwrite .*new/a.csv, which is read; give it")
-    assert (tmp_path / "new" / "a.csv").read_bytes() == (data / "numbers.csv").read_bytes()
-    if "*" not in given:
+def test_a_file_that_is_not_read_is_overwritten(folder):
+    new_folder(folder)
+    for given in ("new", "file://{}/new"):
         # Hidden in a folder, so not read.
-        (tmp_path / "new" / "_old.csv").write_text("")
-        run(tmp_path, f"path {given} -t price -o new/_old.csv --quiet")
+        (folder / "new" / "_old.csv").write_text("")
+        run(folder, f"path {given} -t price -o new/_old.csv --quiet".format(folder))
+        assert (folder / "new" / "_old.csv").stat().st_size
 
 
 def test_a_model_of_moments_knows_the_categories_of_the_table(data, tmp_path):
@@ -742,6 +687,14 @@ def empty_folder(folder):
     (folder / "bad").mkdir()
 
 
+def new_folder(folder):
+    """A folder of two tables, and a link to one of them."""
+    (folder / "new").mkdir()
+    for name in ("a.csv", "b.csv"):
+        shutil.copy(folder / "numbers.csv", folder / "new" / name)
+    (folder / "link.csv").symlink_to("new/a.csv")
+
+
 HUGE = csv("a,price\n1,1e200\n2,-1e200\n")
 ONE_ROW, TWO_ROWS = csv("a,b,y\n1,2,3\n"), csv("size,b,y\n1,2,3\n2,2,4\n")
 DAYS = pa.table({"day": ["2016-07-01", "2016-07-02"] * 9, "a": range(18), "y": range(18)})
@@ -753,6 +706,8 @@ PARIS, HOLE = parquet(flats_with(20, city={7: "Paris"})), parquet(flats_with(20,
 INFINITE, TOO_LARGE = csv("size,rooms\n1,2\ninf,2\n"), csv("size,rooms\n1,2\n1e308,1e308\n")
 UNSEEN = r"'city' holds 'Paris' in row 7 .* 3 categories \('.*Bonn'.*--missing-as-null"
 MISSING = "has a missing value in row 7 .*--missing-as-null"
+FOLDS_OF_B = "moments numbers.csv -t price --features size,rooms -o b.npz --quiet --folds"
+OVERWRITTEN = "would overwrite .*new/a.csv, which is read; give it"
 NO_NUMBER = r"'b' of bad.csv holds '\?' in row 20 .* 20 of the 21 .* correct it, or .* --drop b"
 # The command, what its sentence must say, and what writes the files of the case.
 REFUSED = [
@@ -831,6 +786,15 @@ REFUSED = [
     ("merge site-0.npz -o /dev/full", "/dev/full is no ordinary"),
     ("fit numbers.csv -t price -m a.json -r ./a.json", "must end in .html"),
     ("predict model.json numbers.csv -o numbers.csv", "would overwrite numbers.csv"),
+    *(
+        (command.format(given), OVERWRITTEN, new_folder)
+        for given in ("new", "new/*.csv", "new/a.csv", "file://HERE/new")
+        for command in (
+            "predict model.json {} -o new/a.csv",
+            "predict model.json {} -o link.csv",
+            "path {} -t price -o new/a.csv",
+        )
+    ),
     # models
     ("predict none.json flats.csv -o p.csv", "none.json cannot be used"),
     ("predict flats.csv flats.csv -o p.csv", "not a model file"),
@@ -859,15 +823,26 @@ REFUSED = [
     ("path site-0.npz --drop size", "--drop is for tab"),
     ("fit site-0.npz flats.csv", "some are tables"),
     ("moments numbers.csv -t price -o x.npz --folds 0", "--folds must be"),
+    *((f"{FOLDS_OF_B} {k}", r"Older folds .*b-fold-\d.npz and \d more") for k in (3, 12)),
+    ("fit a-fold-*.npz c-fold-*.npz", "different runs"),
+    ("merge a-fold-*.npz seed-fold-*.npz -o x.npz", "a-.*0.npz and seed-.*0.npz .* the same rows"),
+    *(
+        (f"{command} {files}", match)
+        for command in ("fit", "path", "merge -o new.npz")
+        for files, match in (
+            ("a-fold-[01].npz", "fold 2 is missing"),
+            ("a-fold-*.npz copy.npz", "fold 1 of 3 of numbers.csv is there twice"),
+            ("a-fold-*.npz b-fold-[345].npz", "different runs.* folds 3, 4, 5 of 6 of numbers"),
+            ("a-fold-*.npz b-fold-*.npz", "different runs"),
+            ("a-fold-0.npz c-fold-1.npz", "different runs.*fold 1 of 3 of other.csv"),
+            ("whole.npz copy.npz", "fold 1 of 3 of numbers.csv is there twice"),
+            ("a-fold-*.npz a-fold-0.npz", "a-fold-0.npz is given twice"),
+            ("part.npz again.npz", "part.npz and again.npz hold the same sums"),
+            ("whole.npz ./whole.npz", r"whole.npz and \./whole.npz are the same file"),
+            ("nothing-*.npz", r"^No file matches nothing-\*\.npz\.$"),
+        )
+    ),
 ]
-
-
-@pytest.fixture
-def folder(data, tmp_path):
-    """A folder of its own with links to the good files."""
-    for file in data.iterdir():
-        os.link(file, tmp_path / file.name)
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -876,7 +851,7 @@ def folder(data, tmp_path):
 def test_bad_input_gets_one_sentence(folder, command, message, prepare):
     prepare(folder)
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
-    done = run(folder, command, code=2)
+    done = run(folder, command.replace("HERE", str(folder)), code=2)
     assert done.stdout == ""
     assert_one_sentence(done.stderr, message)
     assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
@@ -1011,7 +986,8 @@ def test_what_nobody_expected_is_one_sentence_too(data, tmp_path):
         "def broken(*arguments): raise KeyError('inner')\n"
         "choosing.by_validation = broken\n"
     )
-    env = {"PYTHONPATH": str(tmp_path)}
+    places = [str(tmp_path), os.environ.get("PYTHONPATH")]
+    env = {"PYTHONPATH": os.pathsep.join(filter(None, places))}
     done = run_process(data, "fit numbers.csv -t price", code=1, env=env)
     assert_one_sentence(done.stderr, r"unexpected .*KeyError: 'inner'.*SPARSESTEP_TRACEBACK=1")
     env["SPARSESTEP_TRACEBACK"] = "1"

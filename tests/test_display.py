@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import replace
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import matplotlib
@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import cumulative_trapezoid
+from sklearn.isotonic import isotonic_regression
 from sklearn.linear_model import lasso_path
 from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
@@ -23,18 +25,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
 
-from sparsestep import (
-    AnnealingDisplay,
-    CVDisplay,
-    InclusionDisplay,
-    PathDisplay,
-    PenaltyDisplay,
-    SparseStep,
-    SparseStepCV,
-    SparseStepIC,
-    load_model,
-    sparsestep_path,
-)
+import sparsestep as ss
+from sparsestep import AnnealingDisplay, CVDisplay, InclusionDisplay, PathDisplay, PenaltyDisplay
 from sparsestep.display.axes import plain, spread
 from sparsestep.reference import sparsestep_reference
 
@@ -50,31 +42,28 @@ def _close_figures():
     plt.close("all")
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 6)) + 2.0
-    return X, X @ TRUTH + 2.0 * rng.normal(size=60)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 6)) + 2.0
+Y = X @ TRUTH + 2.0 * rng.normal(size=60)
+LASSO = dict(zip(("alphas", "coefs"), lasso_path(X - X.mean(axis=0), Y - Y.mean()), strict=False))
 
 
 @pytest.fixture(scope="module")
-def fitted(data):
+def fitted():
     """A model chosen by one standard error on three folds of unequal size."""
-    X, y = data
     fold_of_row = np.repeat([0, 1, 2], [30, 20, 10])
     folds = PredefinedSplit(np.random.default_rng(0).permutation(fold_of_row))
-    model = SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=folds, rule="1se")
-    model.fit(pd.DataFrame(X, columns=list(NAMES)), y)
+    model = ss.SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=folds, rule="1se")
+    model.fit(pd.DataFrame(X, columns=list(NAMES)), Y)
     assert model.alphas_[0] > model.alpha_1se_ > model.alpha_min_
     assert np.all(model.path_.coefs[:, -1] != 0)
     return model
 
 
 @pytest.fixture(scope="module")
-def lasso(data):
-    X, y = data
-    alphas, coefs, _ = lasso_path(X - X.mean(axis=0), y - y.mean())
-    return {"alphas": alphas, "coefs": coefs}
+def average():
+    frame = pd.DataFrame(X, columns=list(NAMES))
+    return ss.SparseStepCV(20, cv=5, rule="average").fit(frame, Y)
 
 
 def drawn(display):
@@ -129,21 +118,12 @@ def range_of(band, alphas):
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 6)), min_size=1, max_size=15))
 def test_spread_is_the_nearest_admissible_arrangement(labels):
     wanted, sizes = np.array(labels).T
-    positions = spread(wanted, sizes, low=0.0, high=100.0)
     order = np.argsort(wanted, kind="stable")
-    apart = (sizes[order][1:] + sizes[order][:-1]) / 2
-    assert np.all(np.diff(positions[order]) >= apart - 1e-9)
-    assert positions.min() >= -1e-9 and positions.max() <= 100.0 + 1e-9
-    # Optimality for a convex problem: no admissible direction descends. Moving any block of labels
-    # that touch, from its upper or lower end, must not bring them nearer to where they want to be.
-    loss = np.sum((positions - wanted) ** 2)
-    blocks = combinations_with_replacement(range(len(wanted)), 2)
-    for (first, last), move in product(blocks, (-1e-3, 1e-3)):
-        tried = positions.copy()
-        tried[order[first : last + 1]] += move
-        apart_still = np.all(np.diff(tried[order]) >= apart)
-        if apart_still and 0 <= tried.min() <= tried.max() <= 100:
-            assert np.sum((tried - wanted) ** 2) >= loss - 1e-6
+    steps = np.append(0.0, np.cumsum((sizes[order][1:] + sizes[order][:-1]) / 2))
+    # Less these least distances, the positions are any numbers that do not decrease.
+    room = {"y_min": 0.0, "y_max": 100.0 - steps[-1]}
+    nearest = isotonic_regression(wanted[order] - steps, **room) + steps
+    assert_allclose(spread(wanted, sizes, low=0.0, high=100.0)[order], nearest, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_features", [1, 8, 500])
@@ -192,13 +172,13 @@ def test_labels_take_room_outside_a_grid_and_in_subfigures_until_the_layout_is_g
 
 @pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])
 @pytest.mark.parametrize(("rows", "size"), [(1, (9, 3.5)), (2, (9, 7))])
-def test_pictures_beside_each_other_do_not_collide(fitted, data, layout, rows, size):
+def test_pictures_beside_each_other_do_not_collide(fitted, layout, rows, size):
     engine = None if layout == "tight_layout()" else layout
     figure, axes = plt.subplots(rows, 2, figsize=size, layout=engine, squeeze=False)
     PathDisplay.from_estimator(fitted, ax=axes[0, 0])
     CVDisplay.from_estimator(fitted, ax=axes[0, 1])
     if rows == 2:
-        AnnealingDisplay.from_data(*data, alpha=40.0, ax=axes[1, 0])
+        AnnealingDisplay.from_data(X, Y, alpha=40.0, ax=axes[1, 0])
         PathDisplay.from_path(fitted.path_, ax=axes[1, 1])
     if layout == "tight_layout()":
         figure.tight_layout()
@@ -315,9 +295,8 @@ def test_counts_on_top_do_not_overlap(alphas, counts, shown):
     assert texts(display.top_.get_xticklabels()) == shown
 
 
-def test_a_power_of_ten_over_the_axis_is_clear_of_the_axis_on_top(data):
-    X, y = data
-    display = drawn(CVDisplay.from_estimator(SparseStepCV(cv=3).fit(X, 1e5 * y)))
+def test_a_power_of_ten_over_the_axis_is_clear_of_the_axis_on_top():
+    display = drawn(CVDisplay.from_estimator(ss.SparseStepCV(cv=3).fit(X, 1e5 * Y)))
     offset = display.ax_.yaxis.get_offset_text()
     assert offset.get_text()
     for box in extents(display.top_.xaxis.get_ticklabels()):
@@ -327,64 +306,75 @@ def test_a_power_of_ten_over_the_axis_is_clear_of_the_axis_on_top(data):
 # --- the path -------------------------------------------------------------------------------------
 
 
-def test_path_marks_the_choice_and_the_number_kept(fitted):
-    display = drawn(PathDisplay.from_estimator(fitted))
-    assert_array_equal(display.alpha_line_.get_xdata(), fitted.alpha_)
-    kept = fitted.path_.coefs[:, fitted.alphas_ == fitted.alpha_][:, 0] != 0
-    assert set(display.lines_) == set(np.flatnonzero(kept))
-    assert f"{kept.sum()} of 6 kept" in display.ax_.get_xlabel()
-    assert display.ax_.get_xlim() == (fitted.alphas_[0], fitted.alphas_[-1])
-    counts = [int(text) for text in texts(display.top_.get_xticklabels())]
-    at = [np.flatnonzero(fitted.alphas_ == alpha)[0] for alpha in display.top_.get_xticks()]
-    assert len(at) > 3
-    assert_array_equal(counts, fitted.path_.n_nonzero[at])
+SOME_ALPHAS = st.lists(st.sampled_from([0.0, 0.9, 1.0, 14.0, 200.0, 3e3]), min_size=1, max_size=5)
 
 
-def test_path_of_sparsestep_jumps(fitted):
-    display, grid = PathDisplay.from_path(fitted.path_), fitted.alphas_
+# Shrinking what fails would draw for minutes.
+@settings(max_examples=30, phases=[Phase.generate])
+@given(st.data(), SOME_ALPHAS, st.integers(1, 4), st.booleans())
+def test_any_path_is_drawn_with_its_choice(data, alphas, m, steps):
+    plt.close("all")
+    shape = (m, len(alphas))
+    coefs = data.draw(hnp.arrays(float, shape, elements=st.sampled_from([0.0, 0.0, 1.0, -2.5])))
+    chosen = data.draw(st.sampled_from(alphas))
+    display = PathDisplay(alphas=alphas, coefs=coefs, alpha=chosen).plot(steps=steps)
+    assert len(assert_apart(display)) == np.count_nonzero(np.any(coefs, axis=1))
+    order = np.argsort(np.negative(alphas), kind="stable")
+    grid, coefs = np.array(alphas)[order], coefs[:, order]
+    counts = np.count_nonzero(coefs, axis=0)
+    left, right = display.ax_.get_xlim()
+    if len({*alphas} - {0.0}) > 1:
+        assert left == grid[0] and (right == grid[-1] or right < grid[-1] == 0)
+    else:
+        assert left > grid[0] and right < grid[-1] and (left == -right or grid[0] > 0)
+    at = list(grid).index(chosen)
+    assert set(display.lines_) == set(np.flatnonzero(coefs[:, at]))
     for j, line in display.lines_.items():
-        x, y = line.get_data()
-        joined = np.isfinite(y[:-1]) & np.isfinite(y[1:])
-        vertical, flat = np.diff(x) == 0, np.diff(y) == 0
-        assert np.all((vertical | flat)[joined])
-        between = np.isin(x, grid) | np.isclose(x[:, None] ** 2, grid[1:] * grid[:-1]).any(axis=1)
-        assert between.all()
-        # The line has every coefficient, and rises from zero.
-        y = y[np.isfinite(y)]
-        assert set(fitted.path_.coefs[j]) - {0.0} == set(y) - {0.0}
-        assert y[0] == 0.0
-    back = PathDisplay(alphas=grid[::-1], coefs=fitted.path_.coefs[:, ::-1]).plot()
-    for j, line in display.lines_.items():
-        assert_array_equal(line.get_xydata(), back.lines_[j].get_xydata())
+        # It jumps halfway between alphas, and ends flat, at zero from half of the least other on.
+        between = [a / 2 if b == 0 else np.sqrt(a * b) for a, b in pairwise(grid)]
+        x = [grid[0], *np.repeat(between, 2), grid[-1] or right] if steps else grid
+        heights = np.repeat(coefs[j], 1 + steps)
+        # It rises from zero, and where it stays at zero there is none.
+        seen = [np.any(heights[max(i - 1, 0) : i + 2]) for i in range(len(heights))]
+        assert_allclose(line.get_xdata(), x, rtol=1e-12)
+        assert_array_equal(line.get_ydata(), np.where(seen, heights, np.nan))
+        # A single point is seen by its mark alone.
+        assert (line.get_marker() == "o") == (np.count_nonzero(grid) <= 1)
+    assert set(display.alpha_line_.get_xdata()) == {chosen}
+    assert f"chosen alpha, {chosen:.3g}, {counts[at]} of {m} kept" in display.ax_.get_xlabel()
+    assert grid[-1] > 0 or shown_ticks(display.ax_)[-1] == "0"
+    # The axis on top is the same one.
+    assert {display.ax_.get_xlim()} == {display.top_.get_xlim()}
+    for value in grid:
+        below, above = (ax.transData.transform((value, 0))[0] for ax in (display.ax_, display.top_))
+        assert_allclose(above, below)
+    for at, text in zip(display.top_.get_xticks(), display.top_.get_xticklabels(), strict=True):
+        assert int(text.get_text()) in counts[grid == at]
 
 
-def test_only_a_path_that_jumps_is_drawn_in_steps(lasso, data):
-    for j, line in PathDisplay(**lasso).plot().lines_.items():
-        x, height = line.get_data()
-        assert_array_equal(x, lasso["alphas"])
-        coef = lasso["coefs"][j]
+def test_only_a_path_that_jumps_is_drawn_in_steps():
+    for j, line in PathDisplay(**LASSO).plot().lines_.items():
+        (x, height), coef = line.get_data(), LASSO["coefs"][j]
+        assert_array_equal(x, LASSO["alphas"])
         assert_array_equal(height[coef != 0], coef[coef != 0])
-    display = PathDisplay(**lasso).plot(steps=True)
-    assert len(display.lines_[0].get_xdata()) == 2 * len(lasso["alphas"])
-    # A path of ours is steps though its digits are few.
-    path = sparsestep_path(*data, alphas=[500.0, 1.0, 0.9])
+    # A path of ours is steps though its digits are few; the same arrays are not, unless told so.
+    path = ss.sparsestep_path(X, Y, alphas=[500.0, 1.0, 0.9])
     noisy = replace(path, coefs=path.coefs * (1 + 1e-4 * np.arange(3)))
     assert len(PathDisplay.from_path(noisy).lines_[0].get_xdata()) == 6
     arrays = PathDisplay(alphas=noisy.alphas, coefs=noisy.coefs)
-    assert len(arrays.plot().lines_[0].get_xdata()) == 3
+    for steps, corners in ((None, 3), (True, 6)):
+        assert len(arrays.plot(steps=steps).lines_[0].get_xdata()) == corners
 
 
-def test_truth_is_marked_at_its_height_in_the_colour_of_its_line(fitted, lasso):
+def test_truth_is_marked_at_its_height_in_the_colour_of_its_line(fitted):
     display = PathDisplay.from_estimator(fitted, truth=TRUTH)
     marks = {mark.get_color(): mark.get_ydata()[0] for mark in display.truth_}
-    expected = {line.get_color(): TRUTH[j] for j, line in display.lines_.items() if TRUTH[j] != 0}
-    assert marks == expected and len(marks) == 3
+    # Another method beside it has the same colours.
+    for lines in (display.lines_, PathDisplay(**LASSO, truth=TRUTH, alpha=0.05).plot().lines_):
+        assert marks == {lines[j].get_color(): TRUTH[j] for j in np.flatnonzero(TRUTH)}
+    assert len(marks) == 3
     low, high = display.ax_.get_ylim()
     assert low < -2.0 and high > 3.0
-    # Another method beside it has the same colours.
-    other = PathDisplay(**lasso, truth=TRUTH, alpha=0.05).plot()
-    for j in np.flatnonzero(TRUTH):
-        assert display.lines_[j].get_color() == other.lines_[j].get_color()
 
 
 def test_with_many_variables_the_prominent_ones_stand_out():
@@ -402,85 +392,40 @@ def test_with_many_variables_the_prominent_ones_stand_out():
     assert list(without.lines_)[:3] == strong and len(without.labels_) == 5
 
 
-def test_path_draws_alpha_zero_at_the_end(data):
-    path = sparsestep_path(*data, alphas=[200.0, 1.0, 0.0])
-    display = drawn(PathDisplay.from_path(path, alpha=0.0))
-    left, right = display.ax_.get_xlim()
-    assert left == 200.0 and right < 0.0
-    assert shown_ticks(display.ax_)[-1] == "0"
-    assert set(display.alpha_line_.get_xdata()) == {0.0}
-    assert display.ax_.get_xticks()[-1] == display.top_.get_xticks()[-1] == 0.0
-    # The axis on top is the same one.
-    for value in (200.0, 14.0, 1.0, 0.0):
-        below, above = (ax.transData.transform((value, 0))[0] for ax in (display.ax_, display.top_))
-        assert_allclose(above, below)
-    assert "chosen alpha, 0, 6 of 6 kept" in display.ax_.get_xlabel()
-    for j, line in display.lines_.items():
-        x, y = line.get_data()
-        # Flat from half of the least alpha to the edge.
-        assert_array_equal(y[-2:], path.coefs[j, -1])
-        assert_array_equal(x[-2:], [0.5, right])
-
-
-@pytest.mark.parametrize("steps", [True, False])
-@pytest.mark.parametrize("alphas", [[0.0], [5.0, 0.0], [0.0, 0.0, 5.0]])
-def test_path_of_alpha_zero_and_few_others(alphas, steps):
-    coefs = np.tile([[1.0], [0.0]], len(alphas))
-    display = drawn(PathDisplay(alphas=alphas, coefs=coefs, alpha=0.0).plot(steps=steps))
-    assert shown_ticks(display.ax_)[-1] == "0"
-    line = display.lines_[0]
-    assert_array_equal(line.get_ydata()[-2:], 1.0)
-    if len(alphas) == 1:
-        left, right = display.ax_.get_xlim()
-        assert left == -right and shown_ticks(display.ax_) == ["0"]
-        # A single point is seen by its mark alone.
-        assert line.get_marker() == "o" and line.get_xdata()[0] == 0.0
-
-
-def test_path_of_one_alpha_and_of_zeros():
-    display = PathDisplay(alphas=[2.0], coefs=[[1.5]], alpha=2.0).plot()
-    (line,) = display.lines_.values()
-    assert line.get_marker() == "o"
-    assert display.ax_.get_xlim()[0] > 2.0 > display.ax_.get_xlim()[1]
-    assert len(assert_apart(display)) == 1
-    display = drawn(PathDisplay(alphas=[2.0, 1.0], coefs=np.zeros((3, 2)), alpha=1.0).plot())
-    assert display.lines_ == {} and display.labels_ == []
-    assert "0 of 3 kept" in display.ax_.get_xlabel()
-
-
-def test_effects_of_standard_deviations_do_not_depend_on_units(fitted, data):
-    X, y = data
-    other = SparseStepCV(fitted.alphas_, cv=fitted.cv, rule="1se").fit(X / SCALE, y)
+def test_effects_of_standard_deviations_do_not_depend_on_units(fitted):
+    other = ss.SparseStepCV(fitted.alphas_, cv=fitted.cv, rule="1se").fit(X / SCALE, Y)
     one = PathDisplay.from_estimator(fitted, standardized=True, truth=TRUTH)
     two = PathDisplay.from_estimator(other, standardized=True, truth=TRUTH * SCALE)
-    assert list(one.lines_) == list(two.lines_)
+    by_hand = fitted.path_.plot(scale=X.std(axis=0), truth=TRUTH)
+    for display in (two, by_hand):
+        assert list(one.lines_) == list(display.lines_)
+        for line, same in zip(one.lines_.values(), display.lines_.values(), strict=True):
+            assert_allclose(line.get_ydata(), same.get_ydata(), rtol=1e-6)
+        assert_allclose(*[[m.get_ydata()[0] for m in d.truth_] for d in (one, display)])
     for j, line in one.lines_.items():
-        assert_allclose(line.get_ydata(), two.lines_[j].get_ydata(), rtol=1e-6)
         assert_allclose(line.get_ydata()[-1], fitted.path_.coefs[j, -1] * X[:, j].std())
-    heights = [[mark.get_ydata()[0] for mark in display.truth_] for display in (one, two)]
-    assert_allclose(heights[0], heights[1])
-    assert_allclose(np.sort(heights[0]), np.sort((TRUTH * X.std(axis=0))[TRUTH != 0]))
+    heights = np.sort([mark.get_ydata()[0] for mark in one.truth_])
+    assert_allclose(heights, np.sort((TRUTH * X.std(axis=0))[TRUTH != 0]))
     assert one.ax_.get_ylabel() == "effect of one standard deviation"
     assert PathDisplay.from_estimator(fitted).ax_.get_ylabel() == "coefficient"
     assert_array_equal(one.coefs, fitted.path_.coefs)
-    by_hand = fitted.path_.plot(scale=X.std(axis=0))
-    assert_allclose(by_hand.labels_[0].xy[1], one.labels_[0].xy[1])
 
 
 def test_the_line_of_the_chosen_alpha_is_like_no_variable():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 9))
-    model = SparseStepIC(alphas=10).fit(X, X.sum(axis=1) + 0.1 * rng.normal(size=60))
+    model = ss.SparseStepIC(alphas=10).fit(X, X.sum(axis=1) + 0.1 * rng.normal(size=60))
     display = PathDisplay.from_estimator(model)
     lines = display.lines_.values()
     assert len({line.get_linestyle() for line in lines}) == 2
+    assert set(display.alpha_line_.get_xdata()) == {model.alpha_}
     assert display.alpha_line_.get_linestyle() == "-"
     assert display.alpha_line_.get_color() not in {line.get_color() for line in lines}
     assert "\ngrey line: chosen alpha, " in display.ax_.get_xlabel()
 
 
-def test_a_path_of_sizes_is_drawn_over_size(data):
-    path = sparsestep_path(*data, alphas="sizes")
+def test_a_path_of_sizes_is_drawn_over_size():
+    path = ss.sparsestep_path(X, Y, alphas="sizes")
     display = drawn(path.plot(alpha=path.select(2).alpha))
     assert display.ax_.get_xlabel().startswith("variables kept")
     assert display.top_.xaxis.get_label_text() == "alpha"
@@ -536,7 +481,7 @@ def test_cv_shows_the_error_with_its_standard_error(fitted):
     assert "paired and one SE (chosen)" in paired.get_label()
     assert "(chosen)" not in minimum.get_label()
     assert f"{fitted.path_.n_nonzero[best]} kept" in minimum.get_label()
-    assert display.top_.get_xlabel() == "variables kept"
+    assert display.top_.get_xlabel() == "variables kept" and len(display.top_.get_xticks()) > 3
     # Ticks follow a zoom.
     display.ax_.set_xlim(2.0, 1.0)
     assert shown_ticks(display.ax_)[0] == "2" and len(shown_ticks(display.ax_)) > 4
@@ -547,7 +492,7 @@ def test_cv_shows_why_the_paired_rule_takes_its_model():
     rng = np.random.default_rng(27)
     X = rng.normal(size=(60, 6))
     y = X @ [3.0, 0.0, -2.0, 0.4, 1.0, 0.5] + 2.0 * rng.normal(size=60)
-    model = SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=5, rule="paired").fit(X, y)
+    model = ss.SparseStepCV(np.geomspace(3000.0, 1e-3, 25), cv=5, rule="paired").fit(X, y)
     assert model.alpha_1se_ > model.alpha_paired_ > model.alpha_min_
     display, mean = CVDisplay.from_estimator(model), model.cv_mean_
     # Folds of the same size: the standard error of a mean of differences.
@@ -570,8 +515,8 @@ def test_cv_shows_why_the_paired_rule_takes_its_model():
     assert len({mark.get_marker() for mark in display.marks_.values()}) == 3
 
 
-def test_cv_draws_alpha_zero_at_the_end(data):
-    model = SparseStepCV(alphas=[0.0, 1e6, 2e6], cv=3).fit(*data)
+def test_cv_draws_alpha_zero_at_the_end():
+    model = ss.SparseStepCV(alphas=[0.0, 1e6, 2e6], cv=3).fit(X, Y)
     assert model.alpha_ == 0.0
     display = drawn(CVDisplay.from_estimator(model))
     x, mean = display.line_.get_data()
@@ -587,33 +532,33 @@ def test_cv_draws_alpha_zero_at_the_end(data):
     assert left > 0.0 > right
 
 
-def test_an_average_marks_where_most_of_the_weight_is(data):
-    model = SparseStepCV(20, cv=5, rule="average").fit(*data)
-    labels = [mark.get_label() for mark in CVDisplay.from_estimator(model).marks_.values()]
+def test_an_average_marks_where_most_of_the_weight_is(average):
+    labels = [mark.get_label() for mark in CVDisplay.from_estimator(average).marks_.values()]
     assert any(label.startswith("minimum") and "(most weight)" in label for label in labels)
     assert not any("chosen" in label for label in labels)
-    path = PathDisplay.from_estimator(model)
-    assert path.alpha_line_.get_xdata()[0] == model.alpha_min_
+    path = PathDisplay.from_estimator(average)
+    assert path.alpha_line_.get_xdata()[0] == average.alpha_min_
     assert "\ngrey line: alpha of most weight, " in path.ax_.get_xlabel()
 
 
-def test_cv_without_standard_errors_has_no_band(data):
-    old = load_model(Path(__file__).with_name("model_of_schema_1.json"))
-    display = CVDisplay.from_estimator(old)
-    assert display.band_ is not None and display.paired_band_ is None
-    assert "paired" not in "".join(mark.get_label() for mark in display.marks_.values())
-    model = SparseStepCV(20, cv=[(np.arange(40), np.arange(40, 60))]).fit(*data)
-    display = CVDisplay.from_estimator(model)
-    assert display.band_ is None and display.paired_band_ is None and display.least_ is None
-    assert list(display.marks_) == ["min"]
-    assert display.marks_["min"].get_label().startswith("minimum (chosen)")
-    assert_array_equal(display.line_.get_ydata(), model.mse_path_[:, 0])
-    assert display.ax_.get_ylabel() == "error on the hold-out split (MSE)"
-    model = SparseStepIC("ebic", alphas=20).fit(*data)
-    display = CVDisplay.from_estimator(model)
-    assert display.ax_.get_ylabel() == "EBIC"
-    assert list(display.marks_) == ["chosen"] and display.band_ is None
-    assert_array_equal(display.line_.get_ydata(), model.criterion_path_)
+def test_cv_without_standard_errors_has_no_band():
+    old = CVDisplay.from_estimator(
+        ss.load_model(Path(__file__).with_name("model_of_schema_1.json"))
+    )
+    assert old.band_ is not None and old.paired_band_ is None
+    assert "paired" not in "".join(mark.get_label() for mark in old.marks_.values())
+    split = ss.SparseStepCV(20, cv=[(np.arange(40), np.arange(40, 60))]).fit(X, Y)
+    criterion = ss.SparseStepIC("ebic", alphas=20).fit(X, Y)
+    for model, error, what, mark, label in (
+        (split, split.mse_path_[:, 0], "error on the hold-out split (MSE)", "min", "minimum (ch"),
+        (criterion, criterion.criterion_path_, "EBIC", "chosen", "chosen"),
+    ):
+        display = CVDisplay.from_estimator(model)
+        assert display.band_ is None and display.paired_band_ is None and display.least_ is None
+        assert list(display.marks_) == [mark]
+        assert display.marks_[mark].get_label().startswith(label)
+        assert_array_equal(display.line_.get_ydata(), error)
+        assert display.ax_.get_ylabel() == what
 
 
 @pytest.mark.parametrize(
@@ -636,11 +581,10 @@ def test_cv_marks_one_point_once(alphas, labels):
 
 
 @pytest.mark.parametrize("kind", [PathDisplay, CVDisplay, InclusionDisplay])
-def test_several_targets_are_drawn_one_at_a_time(data, kind):
-    X, y = data
-    both = pd.DataFrame({"wage": y, "$age": X[:, 0]})
+def test_several_targets_are_drawn_one_at_a_time(kind):
+    both = pd.DataFrame({"wage": Y, "$age": X[:, 0]})
     draw = kind.from_estimator
-    model = SparseStepCV(10, cv=3, rule="average").fit(X, both)
+    model = ss.SparseStepCV(10, cv=3, rule="average").fit(X, both)
 
     def is_of(display, model, target):
         if kind is InclusionDisplay:
@@ -658,31 +602,29 @@ def test_several_targets_are_drawn_one_at_a_time(data, kind):
     ]:
         with pytest.raises(ValueError, match=message):
             draw(model, target=target)
-    one = SparseStepCV(10, cv=3, rule="average")
+    one = ss.SparseStepCV(10, cv=3, rule="average")
     assert draw(one.fit(X, both["wage"])).ax_.get_title() == ""
-    assert is_of(draw(one.fit(X, y[:, None])), one, 0)
+    assert is_of(draw(one.fit(X, Y[:, None])), one, 0)
     if kind is CVDisplay:
         curves = [model.cv_mean_[1], model.cv_se_[1], model.cv_paired_se_[1]]
         assert_array_equal([display.error, display.se, display.paired_se], curves)
         assert display.alpha_paired == model.alpha_paired_[1]
-        criterion = SparseStepIC(alphas=10).fit(X, both)
+        criterion = ss.SparseStepIC(alphas=10).fit(X, both)
         assert_array_equal(draw(criterion, target=1).error, criterion.criterion_path_[1])
 
 
 # --- the weights of an average --------------------------------------------------------------------
 
 
-def test_the_weights_of_an_average_are_bars_the_largest_first(data):
-    X, y = data
-    model = SparseStepCV(20, cv=5, rule="average").fit(pd.DataFrame(X, columns=list(NAMES)), y)
-    display = drawn(InclusionDisplay.from_estimator(model))
-    order = np.argsort(-model.inclusion_, kind="stable")
-    assert_array_equal([bar.get_width() for bar in display.bars_], model.inclusion_[order])
+def test_the_weights_of_an_average_are_bars_the_largest_first(average):
+    display = drawn(InclusionDisplay.from_estimator(average))
+    order = np.argsort(-average.inclusion_, kind="stable")
+    assert_array_equal([bar.get_width() for bar in display.bars_], average.inclusion_[order])
     labels = display.ax_.get_yticklabels()
     assert texts(labels) == plain(NAMES[j] for j in order)
     assert not any(label.get_parse_math() or label.get_usetex() for label in labels)
     colours = [bar.get_facecolor() for bar in display.bars_]
-    kept = model.coef_[order] != 0
+    kept = average.coef_[order] != 0
     assert 0 < kept.sum() < 6 and len(set(colours)) == 2
     assert [colour == colours[0] for colour in colours] == kept.tolist()
     assert set(display.half_.get_xdata()) == {0.5}
@@ -711,12 +653,11 @@ def test_names_beside_bars_do_not_overlap(size, layout):
 # --- the method at work ---------------------------------------------------------------------------
 
 
-def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
-    X, y = data
-    display = AnnealingDisplay.from_data(X, y, alpha=40.0)
+def test_annealing_ends_at_the_fit_of_the_standardized_data():
+    display = AnnealingDisplay.from_data(X, Y, alpha=40.0)
     # Scaling columns and y to unit variance: the l0 price of a variable is alpha in the units of y.
-    Z, z = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
-    expected = sparsestep_reference(Z.T @ Z, Z.T @ z, 40.0 / y.var())
+    Z, z = (X - X.mean(axis=0)) / X.std(axis=0), (Y - Y.mean()) / Y.std()
+    expected = sparsestep_reference(Z.T @ Z, Z.T @ z, 40.0 / Y.var())
     assert_allclose(display.coefs[:, -1], expected, rtol=1e-9)
     # It starts at least squares: at gamma = 1e6 the penalty is nothing.
     assert_allclose(display.coefs[:, 0], np.linalg.lstsq(Z, z)[0], rtol=1e-6)
@@ -733,7 +674,7 @@ def test_annealing_ends_at_the_fit_of_the_standardized_data(data):
     assert display.ax_.get_ylabel() == "coefficient (standardized)"
     assert display.ax_.get_xlabel().startswith("gamma (standardized)\n")
     # Whatever the units.
-    other = AnnealingDisplay.from_data(X * SCALE + 5.0, 1e3 * y - 1.0, alpha=40.0 * 1e6)
+    other = AnnealingDisplay.from_data(X * SCALE + 5.0, 1e3 * Y - 1.0, alpha=40.0 * 1e6)
     assert_allclose(other.coefs, display.coefs, rtol=1e-6, atol=1e-9)
 
 
@@ -745,7 +686,7 @@ def test_annealing_of_few_or_many_columns_and_their_copies_ends_at_the_model(sha
     y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=len(X))
     X = np.column_stack([X, X[:, 0], -3.0 * X[:, 1], X[:, 0]])
     factor = np.append(np.ones(shape[1] + 2), last)
-    model = SparseStep(alpha=5.0, penalty_factor=factor).fit(X, y)
+    model = ss.SparseStep(alpha=5.0, penalty_factor=factor).fit(X, y)
     display = AnnealingDisplay.from_estimator(model, X, y)
     kept = np.flatnonzero(model.coef_)
     assert sorted(display.lines_) == kept.tolist()
@@ -757,46 +698,38 @@ def test_annealing_of_few_or_many_columns_and_their_copies_ends_at_the_model(sha
     assert display.labels_[-1].get_text() == f"{dropped} dropped"
 
 
-def test_annealing_by_an_estimator_uses_its_settings(data):
-    X, y = data
-    estimator = SparseStep(
-        alpha=40.0,
-        fit_intercept=False,
-        standardize=False,
-        gamma_0=1e3,
-        gamma_stop=1e-6,
-        gamma_step=4.0,
-        t_max=3,
-        epsilon=1e-5,
-        penalty_factor={"b": np.inf, "f": 0.0},
-    ).fit(pd.DataFrame(X, columns=list("abcdef")), y)
-    display = AnnealingDisplay.from_estimator(estimator, X, y)
+def test_annealing_by_an_estimator_uses_its_settings():
+    gammas = {"gamma_0": 1e3, "gamma_stop": 1e-6, "gamma_step": 4.0, "t_max": 3, "epsilon": 1e-5}
+    estimator = ss.SparseStep(40.0, fit_intercept=False, standardize=False, **gammas)
+    estimator.set_params(penalty_factor={"b": np.inf, "f": 0.0})
+    estimator.fit(pd.DataFrame(X, columns=list("abcdef")), Y)
+    display = AnnealingDisplay.from_estimator(estimator, X, Y)
     assert display.feature_names == list("abcdef")
     assert_allclose(display.gammas[:3], [1e3, 250.0, 62.5])
     assert display.coefs[1, -1] == 0.0 and display.coefs[5, -1] != 0.0
     kept = np.flatnonzero(display.coefs[:, -1])
-    assert_allclose(display.coefs[kept, -1], np.linalg.lstsq(X[:, kept], y)[0], rtol=1e-6)
+    assert_allclose(display.coefs[kept, -1], np.linalg.lstsq(X[:, kept], Y)[0], rtol=1e-6)
     assert_allclose(display.coefs[:, -1], estimator.coef_, rtol=1e-8)
     assert display.ax_.get_ylabel() == "coefficient"
     assert display.ax_.get_xlabel().startswith("gamma\n")
     polars = pl.DataFrame(X, schema=list("abcdef"))
     for frame in (polars, polars.to_arrow(), polars.to_pandas()):
-        assert AnnealingDisplay.from_data(frame, y, alpha=1.0).feature_names == list("abcdef")
-    estimator.set_params(penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0]).fit(X, y)
-    assert_array_equal(AnnealingDisplay.from_estimator(estimator, X, y).coefs, display.coefs)
+        assert AnnealingDisplay.from_data(frame, Y, alpha=1.0).feature_names == list("abcdef")
+    estimator.set_params(penalty_factor=[1.0, np.inf, 1.0, 1.0, 1.0, 0.0]).fit(X, Y)
+    assert_array_equal(AnnealingDisplay.from_estimator(estimator, X, Y).coefs, display.coefs)
 
 
-def test_annealing_of_nothing_kept_and_nothing_dropped(data):
-    nothing = AnnealingDisplay.from_data(*data, alpha=1e6)
+def test_annealing_of_nothing_kept_and_nothing_dropped():
+    nothing = AnnealingDisplay.from_data(X, Y, alpha=1e6)
     assert nothing.lines_ == {} and texts(nothing.labels_) == ["6 dropped"]
-    everything = AnnealingDisplay.from_data(*data, alpha=1e-9)
+    everything = AnnealingDisplay.from_data(X, Y, alpha=1e-9)
     assert everything.dropped_ is None and len(everything.labels_) == 6
     assert "more kept" not in everything.ax_.get_xlabel()
     assert "thin: 4 more kept" in everything.plot(max_labels=2).ax_.get_xlabel()
     constant = drawn(AnnealingDisplay.from_data(np.ones((5, 1)), np.ones(5), alpha=1.0))
     assert constant.lines_ == {}
-    column = SparseStep(1e6).fit(data[0], data[1][:, None])
-    assert_array_equal(AnnealingDisplay.from_estimator(column, *data).coefs, nothing.coefs)
+    column = ss.SparseStep(1e6).fit(X, Y[:, None])
+    assert_array_equal(AnnealingDisplay.from_estimator(column, X, Y).coefs, nothing.coefs)
 
 
 # --- the penalty ----------------------------------------------------------------------------------
@@ -865,8 +798,8 @@ PATH = {"alphas": [2.0, 1.0], "coefs": [[0.0, 1.0]]}
 CURVE = {"alphas": [2.0, 1.0], "error": [1.0, 1.0]}
 STEPS = {"gammas": [2.0, 1.0], "coefs": [[1.0, 1.0]]}
 ROWS = {"X": np.ones((3, 1)), "y": np.ones(3)}
-UNFITTED, PIPE = {"estimator": SparseStepCV()}, {"estimator": make_pipeline(StandardScaler())}
-ALONE = {"estimator": SparseStep().fit(**ROWS)}
+UNFITTED, PIPE = {"estimator": ss.SparseStepCV()}, {"estimator": make_pipeline(StandardScaler())}
+ALONE = {"estimator": ss.SparseStep().fit(**ROWS)}
 
 
 @pytest.mark.parametrize(
@@ -935,14 +868,14 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch, draw, a
         draw(*arguments)
 
 
-def test_given_axes_are_used_and_nothing_else_is_touched(fitted, data, tmp_path):
+def test_given_axes_are_used_and_nothing_else_is_touched(fitted, tmp_path):
     figure, axes = plt.subplots(2, 2, layout="constrained")
     current, numbers = plt.gca(), plt.get_fignums()
     settings = dict(matplotlib.rcParams)
     displays = [
         PathDisplay.from_estimator(fitted, ax=axes[0, 0], truth=TRUTH),
         CVDisplay.from_estimator(fitted, ax=axes[0, 1]),
-        AnnealingDisplay.from_data(*data, alpha=40.0, ax=axes[1, 0]),
+        AnnealingDisplay.from_data(X, Y, alpha=40.0, ax=axes[1, 0]),
         PenaltyDisplay("majorizer").plot(ax=axes[1, 1]),
     ]
     assert [display.ax_ for display in displays] == list(axes.flat)

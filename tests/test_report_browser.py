@@ -10,6 +10,7 @@ import shutil
 import time
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from report_documents import HOSTILE, KINDS, document, fitted, rows
@@ -213,64 +214,58 @@ def test_hostile_names_stay_text(visit):
 # --- the slider -----------------------------------------------------------------------------------
 
 
-def assert_thumb_above_line(browser):
-    thumb, line = browser.execute_script(
-        "const s = document.querySelector('input[type=range]'), b = s.getBoundingClientRect();"
-        "const x = b.left + 10 + (b.width - 20) * s.value / s.max;"
-        "return [x, document.querySelector('.cursor').getBoundingClientRect().left]"
-    )
-    assert thumb == pytest.approx(line, abs=1.5)
-
-
 def test_the_slider_moves_table_picture_and_text_by_keyboard(visit):
     made = document("by 1se")
     target, names = made["targets"][0], made["question"]["features"]
-    path = target["path"]
+    path, chosen = target["path"], {names[j] for j in target["kept"]}
+    logs = np.log(path["alphas"])
     browser = visit(made)
-    start = state(browser)
-    assert start["count"] == str(len(target["kept"]))
     assert texts(browser, "[data-live]") == [""]
 
+    def assert_shows(i):
+        now, alpha = state(browser), number(path["alphas"][i])
+        models = zip(path["kept"][i], path["coefs"][i], strict=True)
+        coefs = {names[j]: number(float(f"{coef:.6g}")) for j, coef in models}
+        notes = dict.fromkeys(chosen, "left") | dict.fromkeys(coefs, "entered")
+        notes |= dict.fromkeys(chosen & {*coefs}, "")
+        assert {row[0]: row[3] for row in now["table"]} == notes
+        assert {row[0]: row[1] for row in now["table"] if row[3] != "left"} == coefs
+        assert now["alpha"] == [alpha] * 2 and now["count"] == str(len(coefs))
+        assert now["said"] == f"alpha {alpha}, {len(coefs)} variable" + "s" * (len(coefs) != 1)
+        assert now["dots"] == len(coefs)
+        place = 100 * (logs[0] - logs[i]) / (logs[0] - logs[-1])
+        assert [float(x[:-1]) for x in now["cursors"]] == pytest.approx([place] * 2, abs=1e-3)
+        thumb, line = browser.execute_script(
+            "const s = document.querySelector('input[type=range]'), b = s.getBoundingClientRect();"
+            "const x = b.left + 10 + (b.width - 20) * s.value / s.max;"
+            "return [x, document.querySelector('.cursor').getBoundingClientRect().left]"
+        )
+        assert thumb == pytest.approx(line, abs=1.5)
+        return now
+
+    start = assert_shows(target["index"])
     slide(browser, "END")
-    assert_thumb_above_line(browser)
-    end = state(browser)
-    assert end["count"] == str(path["n_nonzero"][-1])
-    assert end["alpha"] == [number(path["alphas"][-1])] * 2
-    assert end["cursors"] == ["100%", "100%"] and start["cursors"] != end["cursors"]
-    assert end["dots"] == path["n_nonzero"][-1]
+    end = assert_shows(-1)
     assert end["r2"] != start["r2"] and end["value"] != start["value"]
-    shown = {row[0]: row for row in end["table"]}
-    assert set(shown) == {names[j] for j in path["kept"][-1]}
-    for j, coef in zip(path["kept"][-1], path["coefs"][-1], strict=True):
-        assert shown[names[j]][1] == number(float(f"{coef:.6g}"))
-        assert shown[names[j]][3] == ("" if j in target["kept"] else "entered")
-    assert end["said"] == f"alpha {end['alpha'][0]}, {end['count']} variables"
     # A screen reader hears where the slider rests.
     said = spoken(browser)
     assert said.startswith(f"alpha {end['alpha'][0]}: 8 var")
     assert "CV error" in said and "entered: " in said
-
     slide(browser, "HOME")
-    assert_thumb_above_line(browser)
-    home = state(browser)
-    assert home["cursors"] == ["0%", "0%"]
-    left = [row[0] for row in home["table"] if row[3] == "left"]
-    assert set(left) == {names[j] for j in target["kept"]} - {names[j] for j in path["kept"][0]}
-    assert left and find_all(browser, ".side tr.gone")
-
+    assert_shows(0)
+    assert chosen - {names[j] for j in path["kept"][0]} and find_all(browser, ".side tr.gone")
     press(browser, "ARROW_RIGHT")
-    assert state(browser)["cursors"] != home["cursors"]
+    assert_shows(1)
     press(browser, "TAB")
     find(browser, "[data-go]").click()
     assert state(browser) == start
-    for i in range(0, len(path["alphas"]), 10):
+    for i in range(0, len(logs), 10):
         browser.execute_script(
             "const s = document.querySelector('input[type=range]'); s.value = arguments[0];"
             "s.dispatchEvent(new Event('input'))",
             i,
         )
-        here = [row[0] for row in state(browser)["table"] if row[3] != "left"]
-        assert sorted(here) == sorted(names[j] for j in path["kept"][i])
+        assert_shows(i)
 
 
 def test_without_a_script_the_page_is_whole_and_says_what_the_script_writes(visit):

@@ -72,67 +72,63 @@ def test_files_of_a_folder_share_their_habits(tmp_path):
         read_moments(tmp_path, "y")
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_commas_that_may_be_of_thousands_are_not_guessed_at(separator, path):
-    path.write_text("income|y\n1,775|5\n904|3\n12,500|7".replace("|", separator))
-    message = r"'income' of .*t\.csv holds '1,775' in row 0 .* thousands, or with a decimal comma; "
-    for refused in (lambda: read_moments(path, "y"), lambda: read_categories(path)):
-        with pytest.raises(NotNumbersError, match=message + "give the decimal mark"):
-            refused()
-    said = read_moments(path, "y", csv=CsvFormat(decimal=","))
-    assert said.mean_x[0] == pytest.approx((1.775 + 904 + 12.5) / 3)
-    with pytest.raises(NotNumbersError, match="of thousands; write such numbers without them"):
-        read_moments(path, "y", csv=CsvFormat(decimal="."))
-
-
-@pytest.mark.parametrize("other", ["0,346", "2,5", "1775,125", ",250"])
-def test_one_decimal_comma_tells_of_all_others(other, path):
-    path.write_text(f"a;b;y\n1,775;{other};1\n1,250;3;2\n")
-    assert read_moments(path, "y").mean_x[0] == pytest.approx((1.775 + 1.25) / 2)
-
-
 def column(*texts):
     """A CSV file with a column of these texts, in quotes, four times over."""
     return "x,y\n" + "".join(f'"{text}",{i}\n' for i, text in enumerate(texts * 4))
 
 
-THOUSANDS = "'42,386' .*separators of thousands; write such numbers without them, or"
+UNCLEAR = "x|y\n1,775|5\n904|3\n12,500|7"
+UNKNOWN = "'1,775' in row 0 .* thousands, or with a decimal comma; give the decimal mark"
+THOUSANDS = "separators of thousands; write such numbers without them, or"
+NO_NUMBERS = ("?", "12 kg", "1.234,5", "-", "1.2.3", "e5", ".")
+
+
+def wrong(text):
+    here = rf"'{re.escape(text)}' in row 3 \(counted from 0\)"
+    return f"{here}, while 36 of the 40 values read are numbers; correct it, or choose"
 
 
 @pytest.mark.parametrize(
     ("content", "decimal", "message"),
     [
+        *((UNCLEAR.replace("|", separator), None, UNKNOWN) for separator in ";\t"),
+        (UNCLEAR.replace("|", ";"), ".", f"'1,775' .*{THOUSANDS}"),
         (column("1,5", "2", "3,25"), None, "'1,5' .* a decimal comma; give the decimal mark, or c"),
         (column("0,5", "1,25", "1,5"), None, "'0,5' .* a decimal comma"),
         (column("0.5", "1.25", "1.5"), ",", "'0.5' .* a decimal point"),
         (column("1,775", "2,25", "3,5"), None, "'1,775' .* a decimal comma"),
         (column("1,775,000", "2,25", "3,5"), None, "'1,775,000' .* separators of thousands"),
         (column("1,775", "2,250", "3,500"), None, "'1,775' .* separators of thousands"),
-        (column("42,386", "5", "1,234,567.5"), None, THOUSANDS),
+        (column("42,386", "5", "1,234,567.5"), None, f"'42,386' .*{THOUSANDS}"),
         ("x;y\n?;1\n2,25;2\n1,5;3\n", ",", r"'\?' .*; correct it"),
+        *((column(*3 * ["1.5"], text, *6 * ["2"]), None, wrong(text)) for text in NO_NUMBERS),
     ],
 )
-def test_a_number_of_another_form_is_named_with_its_form(content, decimal, message, path):
+def test_a_text_that_is_no_number_is_named_with_its_form(content, decimal, message, path):
     path.write_text(content)
-    with pytest.raises(NotNumbersError, match=rf"'x' of .*t\.csv holds {message}"):
-        read_moments(path, "y", csv=CsvFormat(decimal=decimal))
-
-
-def test_decimal_commas_in_quotes_are_read_if_said(path):
-    path.write_text(column("1,5", "2", "3,25"))
-    assert read_moments(path, "y", csv=CsvFormat(decimal=",")).mean_x[0] == pytest.approx(6.75 / 3)
-
-
-@pytest.mark.parametrize("text", ["?", "12 kg", "1.234,5", "-", "1.2.3", "e5", "."])
-def test_the_value_that_is_no_number_is_named(text, path):
-    frame().assign(zahl=["1.5"] * 3 + [text] + ["2"] * 36).to_csv(path, index=False)
-    message = (
-        rf"Column 'zahl' of .*t\.csv holds '{re.escape(text)}' in row 3 \(counted from 0\), "
-        "while 39 of the 40 values read are numbers; correct it, or choose"
-    )
-    for read in (lambda: read_moments(path, "y", features=["zahl"]), lambda: read_categories(path)):
-        with pytest.raises(NotNumbersError, match=message):
+    said = CsvFormat(decimal=decimal)
+    for read in (
+        lambda: read_moments(path, "y", csv=said),
+        lambda: read_categories(path, csv=said),
+    ):
+        with pytest.raises(NotNumbersError, match=rf"'x' of .*t\.csv holds {message}"):
             read()
+
+
+def test_commas_are_decimal_marks_if_said(path):
+    for content, mean in (
+        (UNCLEAR.replace("|", ";"), (1.775 + 904 + 12.5) / 3),
+        (column("1,5", "2", "3,25"), 6.75 / 3),
+    ):
+        path.write_text(content)
+        moments = read_moments(path, "y", csv=CsvFormat(decimal=","))
+        assert moments.mean_x[0] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("other", ["0,346", "2,5", "1775,125", ",250"])
+def test_one_decimal_comma_tells_of_all_others(other, path):
+    path.write_text(f"a;b;y\n1,775;{other};1\n1,250;3;2\n")
+    assert read_moments(path, "y").mean_x[0] == pytest.approx((1.775 + 1.25) / 2)
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,20 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
 from source_data import (
     FEATURES,
+    SOURCES,
     assert_folds,
     assert_moments,
     assert_no_digit_lost,
     assert_same,
     expected,
     far_away,
+    in_parts,
     make_table,
     write,
 )
@@ -31,54 +32,15 @@ from sparsestep.sources.request import choose
 from sparsestep.sources.rows import open_rows
 
 
-def write_parquet(table, folder):
-    """Three files with several groups of rows each."""
-    for i, start in enumerate((0, 301, 650)):
-        end = (301, 650, table.num_rows)[i]
-        pq.write_table(table.slice(start, end - start), folder / f"part-{i}.parquet", 100)
-    return folder
-
-
-def in_batches(table, path):
-    with pa.ipc.new_file(path, table.schema) as writer:
-        writer.write_table(table, max_chunksize=130)
-    return path
-
-
-def by_pandas(table, path, **how):
-    table.to_pandas().to_csv(path, index=False, **how)
-    return path
-
-
-SOURCES = {
-    "folder": write_parquet,
-    "pattern": lambda table, folder: str(write_parquet(table, folder) / "*.parquet"),
-    "list": lambda table, folder: sorted(write_parquet(table, folder).glob("*.parquet")),
-    "address": lambda table, folder: write_parquet(table, folder).as_uri(),
-    "csv": lambda table, folder: write(table, folder / "all.csv"),
-    "compressed csv": lambda table, folder: by_pandas(table, folder / "all.csv.gz"),
-    "tsv": lambda table, folder: by_pandas(table, folder / "all.tsv", sep="\t"),
-    "arrow": lambda table, folder: in_batches(table, folder / "all.arrow"),
-    "feather": lambda table, folder: write(table, folder / "all.feather"),
-    "dataset": lambda table, folder: ds.dataset(write_parquet(table, folder)),
-    "reader": lambda table, folder: table.to_reader(max_chunksize=77),
-    "table": lambda table, folder: table,
-    "pandas": lambda table, folder: table.to_pandas(),
-    "pandas of arrow": lambda table, folder: table.to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": lambda table, folder: pl.from_arrow(table),
-}
-
-
-@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-def test_moments_and_folds_are_the_same_from_every_source(make, table, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", SOURCES)
+def test_moments_and_folds_are_the_same_from_every_source(kind, table, tmp_path, monkeypatch):
     # Small blocks, so that several of them, and several threads, are at work here too.
     monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 6 * 90)
-    moments = read_moments(make(table, tmp_path), "y", weight="w")
+    moments = read_moments(SOURCES[kind](table, tmp_path), "y", weight="w")
     assert moments.feature_names == tuple(FEATURES)
     assert_moments(moments, expected(table, weight="w"))
-    (tmp_path / "again").mkdir()
-    source, order = make(table, tmp_path / "again"), FEATURES[::-1]
-    folds = read_moments(source, "y", features=order, folds=7, seed=5)
+    order = FEATURES[::-1]
+    folds = read_moments(SOURCES[kind](table, tmp_path), "y", features=order, folds=7, seed=5)
     assert_folds(folds, table, fold_numbers(table.num_rows, 7, seed=5), features=order)
 
 
@@ -141,13 +103,20 @@ def test_a_column_both_of_a_folder_and_of_a_file_is_refused(which, own, tmp_path
     assert read_moments(pattern, "y", features=["x"]).n_samples == 6
 
 
+def sizes_of_blocks(folder, most):
+    """How many rows the blocks have in which the files of a folder are read."""
+    files = open_rows(folder)
+    files.select([*FEATURES, "y"])
+    return [block.rows for block in files.blocks(most)]
+
+
 def test_large_groups_of_rows_are_read_in_slices(table, tmp_path, monkeypatch):
-    pq.write_table(table, tmp_path / "one.parquet")
+    write(table, tmp_path / "one.parquet")
     # Types that differ between the files meet in doubles, also slice by slice.
-    second = table.set_column(1, "count", table.column("count").cast(pa.float64()))
-    pq.write_table(second, tmp_path / "two.parquet")
+    count = table.column("count").cast(pa.float64())
+    write(table.set_column(1, "count", count), tmp_path / "two.parquet")
     monkeypatch.setattr(rows, "BLOCK_BYTES", 8 * 5 * 64)
-    assert max(block.rows for block in _opened(tmp_path).blocks(64)) <= 64
+    assert max(sizes_of_blocks(tmp_path, 64)) <= 64
     folds = read_moments(tmp_path, "y", features=FEATURES, folds=3)
     assert_folds(folds, pa.concat_tables([table, table]), fold_numbers(2000, 3))
 
@@ -162,7 +131,7 @@ def grouped(table, tmp_path, monkeypatch):
 
 
 def test_whole_groups_of_rows(grouped, table):
-    assert [block.rows for block in _opened(grouped).blocks(150)] == 2 * [120, 120, 120, 140]
+    assert sizes_of_blocks(grouped, 150) == 2 * [120, 120, 120, 140]
     found = []
     try:
         for threads in (1, 4):
@@ -194,13 +163,6 @@ def test_a_damaged_group_of_rows_is_named(grouped):
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"two\.parquet cannot be read"):
         read_moments(grouped, "y", features=FEATURES)
-
-
-def _opened(path):
-    """The files behind a path, as they are read."""
-    files = open_rows(path)
-    files.select([*FEATURES, "y"])
-    return files
 
 
 def test_more_columns_than_rows_in_a_block(monkeypatch):
@@ -258,7 +220,7 @@ def holed(table, tmp_path):
     wide = holes["wide"].to_pylist()
     wide[5] = float("nan")
     holes = holes.set_column(0, "wide", pa.array(wide, pa.float64()))
-    return write_parquet(holes, tmp_path), np.setdiff1d(np.arange(1000), [5, 310, 999])
+    return in_parts(holes, tmp_path), np.setdiff1d(np.arange(1000), [5, 310, 999])
 
 
 def test_missing_values_are_named_or_their_rows_left_out_and_counted(holed, table):
@@ -390,7 +352,7 @@ def test_what_cannot_be_read_is_refused_by_name(source, error, message, options,
 
 
 def test_which_files_are_read(table, tmp_path):
-    write_parquet(table, tmp_path)
+    in_parts(table, tmp_path)
     for name in ("_SUCCESS", "README.md", ".hidden.parquet"):
         (tmp_path / name).write_text("no table")
     assert read_moments(tmp_path, "y").n_samples == 1000
@@ -458,7 +420,7 @@ def test_a_target_out_of_range_is_called_by_its_name(price, words, monkeypatch):
 
 
 def test_progress_goes_to_standard_error(table, tmp_path, capsys):
-    read_moments(write_parquet(table, tmp_path), "y")
+    read_moments(in_parts(table, tmp_path), "y")
     assert capsys.readouterr() == ("", "")
     read_moments(tmp_path, "y", progress=True)
     (tmp_path / "a.csv").write_text("y,x\n1,2\n2,3\n")

@@ -148,14 +148,15 @@ def test_weights_that_do_not_add_up_to_the_number_of_rows_are_told(factor, told)
     assert "w.sum()" not in str(unweighted) and unweighted.facts["R2"].endswith("on 40 rows")
 
 
-def test_html_escapes_names_and_keeps_scikit_learns_own_diagram():
-    X, y = table(60, 2, noise=0.1)
-    frame = pd.DataFrame(X, columns=["<script>alert(1)</script>", "a & b"])
-    model = SparseStep(alpha=1e-6).fit(frame, y)
-    html = model.summary()._repr_html_()
+def test_names_are_text_that_drives_neither_page_nor_terminal():
+    X, y = table(60, 5, noise=0.1)
+    names = ["<script>alert(1)</script>", "a & b", "a\x1b[31m", "b\u202ec", "d\nf\u200cg"]
+    model = SparseStep(alpha=1e-6).fit(pd.DataFrame(X, columns=names), y)
+    text, html = str(model.summary()), model.summary()._repr_html_()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "a &amp; b" in html
     assert "<script" not in html
     assert f"{model.coef_[0]:.5g}" in html
+    assert not set(text + html) & {*"\x1b\u202e"} and "f\u200cg" in text + html
     assert "sk-top-container" in model._repr_html_()
 
 
