@@ -319,17 +319,6 @@ def test_the_reference_is_the_loop_on_all_columns_and_the_default_on_the_working
     assert_allclose(default, solve(A, y, [1.0])[0][0], rtol=1e-7, atol=1e-12)
 
 
-def test_the_first_of_equal_columns_is_kept():
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((20, 50))
-    X[:, 40], X[:, 45] = X[:, 5], -X[:, 5]
-    y = X[:, 5] + 0.01 * rng.standard_normal(20)
-    assert_array_equal(np.flatnonzero(SparseStep(0.5).fit(X, y).coef_), [5])
-    factor = 1.0 + (np.arange(50) == 5)
-    dear = SparseStep(0.5, penalty_factor=factor).fit(X, y)
-    assert_array_equal(np.flatnonzero(dear.coef_), [40])
-
-
 @pytest.mark.parametrize("m", [44, 70, 200])
 def test_an_automatic_grid_ends_where_the_rows_support_no_more(m):
     A, y = wide_problem("uncorrelated", 40, m, 3)
