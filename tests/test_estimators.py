@@ -213,9 +213,17 @@ def test_units_and_origins_do_not_matter(estimator, seed, m, data):
 
 
 @settings(max_examples=40)
-@given(estimator=models, seed=st.integers(0, 10**6), m=st.integers(1, 6), data=st.data())
-def test_a_weight_is_so_many_copies_and_zero_is_none(estimator, seed, m, data):
+@given(
+    estimator=models,
+    seed=st.integers(0, 10**6),
+    m=st.integers(1, 6) | st.just(130),
+    form=st.sampled_from([np.asarray, sp.csr_array]),
+    standardize=st.booleans(),
+    data=st.data(),
+)
+def test_a_weight_is_so_many_copies_and_zero_is_none(estimator, seed, m, form, standardize, data):
     X, y = table(40, m, seed)
+    estimator = clone(estimator).set_params(standardize=standardize)
     weight = np.array(data.draw(st.lists(st.integers(0, 3), min_size=40, max_size=40)))
     weight[:12] = np.maximum(weight[:12], 1)
     # What a row of weight zero contains says nothing.
@@ -226,7 +234,7 @@ def test_a_weight_is_so_many_copies_and_zero_is_none(estimator, seed, m, data):
         for model, fold in ((weighted, np.arange(40) % 4), (copied, copies % 4)):
             splits = [np.nonzero(fold != k) + np.nonzero(fold == k) for k in range(4)]
             model.set_params(cv=splits)
-    weighted.fit(X, y, sample_weight=weight)
+    weighted.fit(form(X), y, sample_weight=weight)
     copied.fit(X[copies], y[copies])
     assert_same_model(copied, weighted)
     assert_allclose(weighted.intercept_, copied.intercept_, rtol=1e-8)

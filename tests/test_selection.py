@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import model_selection as ms
 from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
-from rows import fit_rows, squared_errors, table
+from rows import fit_rows, held_out_errors, squared_errors, table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.model.file import document_of
 from sparsestep.report import render_report
@@ -92,6 +92,18 @@ def test_errors_are_those_of_fitting_and_predicting_on_the_rows(name, weighted):
     assert_allclose(model.intercept_, intercept, rtol=1e-8)
 
 
+@pytest.mark.parametrize("shape", [(60, 9), (40, 150)])
+@pytest.mark.parametrize("polish", [None, "swap"])
+def test_errors_are_those_of_scikit_learns_cross_validation(shape, polish):
+    X, y = table(*shape, 4, correlation=0.9, noise=3.0)
+    model = SparseStepCV(np.geomspace(100, 1, 10), cv=5, polish=polish).fit(X, y)
+    for alpha, errors in zip(model.alphas_, model.mse_path_, strict=True):
+        expected = held_out_errors(SparseStep(alpha, polish=polish), X, y, 5)
+        assert_allclose(errors, expected, rtol=1e-7)
+    plain = SparseStepCV(model.alphas_, cv=5).fit(X, y)
+    assert np.any(plain.mse_path_ != model.mse_path_) == (polish is not None)
+
+
 @pytest.mark.parametrize("what", ["y", "x"])
 def test_the_scale_is_that_of_the_training_rows_alone(what):
     X, y = table(40, 4)
@@ -103,7 +115,7 @@ def test_the_scale_is_that_of_the_training_rows_alone(what):
     cv, alpha = KFold(4), 20.0
     train, test = next(cv.split(X))
     own = fit_rows(X[train], y[train], alpha)
-    outer = fit_rows(X[train], y[train], alpha, scales=(X.std(axis=0), y.std()))
+    outer = fit_rows(X[train], y[train], alpha, scales=np.std(np.c_[X, y], axis=0))
     # With the scale of all rows the support differs, so the test cannot pass by accident.
     assert np.any((own[0] != 0) != (outer[0] != 0))
     model = SparseStepCV([alpha], cv=cv).fit(X, y)
