@@ -199,6 +199,11 @@ def test_no_swap_improves_a_model_of_a_given_size(seed, correlation, factors, wi
         allowed = other[factor == 0].all() and not other[np.isinf(factor)].any()
         if allowed and np.count_nonzero(other) == size:
             assert reached <= rss_of(S, q, yty, other) + 1e-8 * yty
+    path = sparsestep_path(X, y, alphas="sizes", penalty_factor=factor)
+    if size in path.n_nonzero and not wide:
+        on_path = path.select(size)
+        assert on_path.alpha == model.alpha_ and np.count_nonzero(on_path.coef) == size
+        assert reached <= on_path.rss + 1e-8 * yty
 
 
 def test_dearer_variables_are_swapped_out_at_a_given_size():

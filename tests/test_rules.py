@@ -86,12 +86,6 @@ def test_rules_on_any_errors(mse, shift, rule, data):
     assert_allclose(errors.mean[chosen], errors.mean[alike].min(), rtol=1e-9, atol=1e-13)
 
 
-def test_of_equal_errors_the_largest_alpha_is_taken():
-    mse = np.outer([5.0, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
-    errors = CVErrors(mse, np.ones(2), 2.0)
-    assert errors.best() == errors.chosen("1se", np.array([0, 2, 2, 2, 3])) == 1
-
-
 @pytest.mark.parametrize(
     "model",
     [

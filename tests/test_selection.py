@@ -7,8 +7,6 @@ from math import comb, log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import model_selection as ms
 from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
@@ -148,17 +146,6 @@ def test_criteria_are_those_of_the_rows(criterion, weighted):
     assert model.alpha_ == model.alphas_[at]
     assert_array_equal(model.coef_, model.path_.coefs[:, at])
     assert model.path_.select(criterion).alpha == model.alpha_
-
-
-@settings(max_examples=12)
-@given(seed=st.integers(0, 1000), size=st.integers(0, 6))
-def test_exactly_so_many_variables_at_least_as_good_as_those_of_the_loop(seed, size):
-    X, y = table(40, 6, seed)
-    model = SparseStep(n_nonzero=size).fit(X, y)
-    assert np.count_nonzero(model.coef_) == size
-    on_path = sparsestep_path(X, y, alphas="sizes").select(size)
-    assert on_path.alpha == model.alpha_ and np.count_nonzero(on_path.coef) == size
-    assert squared_errors(X, y, model.coef_, model.intercept_).sum() <= on_path.rss * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
