@@ -35,10 +35,23 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from rows import assert_same_model, scaled_alpha, table
 from source_data import peak_of
-from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep import (
+    Moments,
+    SparseStep,
+    SparseStepCV,
+    SparseStepIC,
+    load_model,
+    save_model,
+    sparsestep_path,
+)
 from sparsestep.model.file import document_of
 
 ALL = [SparseStep(alpha=10.0), SparseStepCV(12, cv=4), SparseStepIC(alphas=12)]
+RULES = [("1se", None), ("paired", None), ("average", None), ("min", "cv"), ("average", "cv")]
+RULES = [SparseStepCV(12, cv=4, rule=rule, shrink=shrink) for rule, shrink in RULES]
+# What a fit chooses, and from what.
+CHOSEN = ["coef_", "intercept_", "alpha_", "alpha_min_", "alpha_paired_", "alpha_1se_"]
+CHOSEN += ["inclusion_", "shrinkage_", "cv_paired_se_"]
 ONE_SPLIT = ShuffleSplit(1, random_state=0)
 X, Y = table(30, 3)
 ABC = pd.DataFrame(X, columns=list("abc"))
@@ -238,14 +251,7 @@ def test_a_weight_is_so_many_copies_and_zero_is_none(estimator, seed, m, form, s
     copied.fit(X[copies], y[copies])
     assert_same_model(copied, weighted)
     assert_allclose(weighted.intercept_, copied.intercept_, rtol=1e-8)
-    one, other = weighted.summary(), copied.summary()
-    assert one.cells() == other.cells()
-    for fact in ("variables kept", "alpha", "intercept"):
-        assert one.facts[fact] == other.facts[fact]
-    if hasattr(estimator, "cv"):
-        assert_allclose(weighted.alphas_, copied.alphas_, rtol=1e-9)
-        assert_allclose(weighted.mse_path_, copied.mse_path_, rtol=1e-8)
-        assert_allclose(weighted.cv_se_, copied.cv_se_, rtol=1e-6)
+    assert weighted.summary().cells() == copied.summary().cells()
 
 
 def test_one_weight_for_all_rows():
@@ -259,8 +265,7 @@ def test_one_weight_for_all_rows():
 @pytest.mark.parametrize(
     "estimator",
     [
-        *ALL,
-        SparseStep(n_nonzero=2),
+        *(*ALL, *RULES, SparseStep(n_nonzero=2)),
         SparseStepCV(12, cv=ShuffleSplit(3, random_state=0), rule="1se", n_jobs=2),
         SparseStepCV([50.0, 5.0], cv=4),
     ],
@@ -275,14 +280,11 @@ def test_each_column_of_y_is_fitted_as_if_alone(estimator):
     assert both.coef_.shape == (len(targets), 5) and both.intercept_.shape == (len(targets),)
     for t, column in enumerate(targets):
         alone = clone(estimator).fit(X, column)
-        assert_allclose(both.coef_[t], alone.coef_, rtol=1e-8)
-        assert_allclose(both.intercept_[t], alone.intercept_, rtol=1e-8)
-        assert_allclose(both.alpha_[t], alone.alpha_, rtol=1e-10)
         assert_allclose(both.predict(X)[:, t], alone.predict(X), rtol=1e-8)
-        for name in ("alphas_", "mse_path_", "cv_mean_", "cv_se_", "criterion_path_"):
+        for name in (*CHOSEN, "alphas_", "mse_path_", "cv_mean_", "cv_se_", "criterion_path_"):
             if hasattr(alone, name):
                 found, expected = getattr(both, name)[t], getattr(alone, name)
-                assert_allclose(found, expected, rtol=1e-7, atol=1e-12 * abs(expected).max())
+                assert_allclose(found, expected, rtol=1e-7, atol=1e-12 * np.abs(expected).max())
         if hasattr(alone, "path_"):
             assert_allclose(both.path_[t].coefs, alone.path_.coefs, rtol=1e-8)
 
@@ -394,15 +396,17 @@ def test_numbers_of_any_type_are_weights_and_factors(given):
     assert_array_equal(models[0].coef_, models[1].coef_)
 
 
-@every_estimator
+@pytest.mark.parametrize("estimator", [*ALL, *RULES])
 def test_moments_give_what_their_rows_do(estimator):
-    X, y = table(40, 3)
+    X, y = table(40, 3, noise=6.0)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     by_rows = clone(estimator).fit(frame, y)
     folds = [Moments.from_data(frame[k : k + 10], y[k : k + 10]) for k in range(0, 40, 10)]
     moments = folds if hasattr(estimator, "cv") else Moments.merge(folds)
     by_moments = clone(estimator).fit_moments(moments)
-    assert_allclose(by_moments.coef_, by_rows.coef_, rtol=1e-9)
+    assert_allclose(by_moments.coef_, by_rows.coef_, rtol=1e-8)
+    if hasattr(estimator, "cv"):
+        assert_allclose(by_moments.mse_path_, by_rows.mse_path_, rtol=1e-9)
     assert str(by_moments.summary()) == str(by_rows.summary())
     assert_allclose(by_moments.predict(frame), by_rows.predict(frame), rtol=1e-9)
     assert list(by_moments.feature_names_in_) == ["a", "b", "c"]
@@ -411,15 +415,21 @@ def test_moments_give_what_their_rows_do(estimator):
 # --- the rest of scikit-learn ---------------------------------------------------------------------
 
 
-@every_estimator
-def test_models_persist(estimator):
-    model = clone(estimator).fit(ABC, Y)
-    other = pickle.loads(pickle.dumps(model))
-    assert str(other.summary()) == str(model.summary())
-    assert_array_equal(other.coef_, model.coef_)
-    assert list(other.feature_names_in_) == ["a", "b", "c"]
-    if hasattr(model, "path_"):
-        assert_array_equal(other.path_.coefs, model.path_.coefs)
+@pytest.mark.parametrize("estimator", [*ALL, *RULES])
+@pytest.mark.parametrize("targets", [Y, np.column_stack([Y, X[:, 0] - Y])], ids=["one", "two"])
+def test_models_persist(estimator, targets, tmp_path):
+    model = clone(estimator).fit(ABC, targets)
+    save_model(model, tmp_path / "model.json")
+    pickled, read = pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model.json")
+    for other in (pickled, read):
+        assert other.get_params() == model.get_params()
+        assert str(other.summary()) == str(model.summary())
+        assert_array_equal(other.predict(ABC), model.predict(ABC))
+        assert list(other.feature_names_in_) == ["a", "b", "c"]
+        for name in CHOSEN:
+            assert_array_equal(getattr(other, name, None), getattr(model, name, None))
+    points = [np.ravel(getattr(each, "path_", ())) for each in (model, pickled)]
+    assert all(np.array_equal(a.coef, b.coef) for a, b in zip(*points, strict=True))
 
 
 @every_estimator

@@ -88,7 +88,7 @@ def test_no_move_improves_the_result(seed, shape, correlation, log_alpha, start,
     (S, q, yty), m = sums(X, y), shape[1]
     prices = 2.0**log_alpha * np.resize(factors, m)
     assume(np.count_nonzero(prices == 0) < shape[0])
-    support = np.random.default_rng(seed).random(m) < min(start, shape[0] / m / 2)
+    support = np.random.default_rng(seed).random(m) < start
     coef = polish(S, q, prices, support, RowGram(X) if by_rows else None)
     kept = coef != 0
     assert np.all(kept[prices == 0]) and not np.any(kept[np.isinf(prices)])

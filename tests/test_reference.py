@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sparsestep.penalty import penalty
 from sparsestep.reference import ridge, sparsestep_reference
+from sparsestep.solvers.schedule import Schedule
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["small", "dense", "correlated", "noisy"]
@@ -150,6 +151,8 @@ def test_cutoff_of_an_orthogonal_design(alpha, xx, settings, cutoff, within):
         else:
             out = middle
     assert kept == pytest.approx(cutoff, abs=within)
+    # What the solver of wide data takes for it.
+    assert np.sqrt(Schedule(**settings).price()) == pytest.approx(cutoff, abs=4e-3 + within)
 
 
 def test_penalty_factor_zero_is_always_kept():

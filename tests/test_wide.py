@@ -217,14 +217,6 @@ def test_other_alphas_do_not_matter(problem, shares):
         assert_allclose(solve(A, y, [alpha])[0][0], found, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("settings", [{}, {"t_max": 5}, {"gamma_step": 1.1}, {"t_max": 1}])
-def test_the_price_is_where_the_loop_on_one_column_turns(settings):
-    cutoff = np.sqrt(Schedule(**settings).price())
-    for share, kept in ((0.995, False), (1.005, True)):
-        b = sparsestep_reference(np.eye(1), np.array([share * cutoff]), 1.0, **settings)
-        assert bool(b[0]) is kept
-
-
 @pytest.mark.parametrize("criterion", ["aic", "bic", "ebic", "gic"])
 @pytest.mark.parametrize("polish", [None, "swap"])
 @pytest.mark.parametrize("alphas", [101, [1e3, 1e2, 10.0, 1.0, 0.1]])
