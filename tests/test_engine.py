@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from designs import KINDS, PAPER_ALPHAS, engine, fragile_fits, problem
+from designs import KINDS, PAPER_ALPHAS, engine, fragile_fits, problem, schedules
 from sparsestep import SparseStep, sparsestep_path
 from sparsestep.errors import LostDigitsWarning
 from sparsestep.solvers.engine import Gram, solve_all
@@ -56,14 +56,7 @@ def test_engine_is_the_literal_loop(kind, m, rows_per_column, seed, which):
     m=st.integers(1, 12) | st.just(30),
     seed=seeds,
     log_alpha=st.floats(-12, 12),
-    schedule=st.builds(
-        Schedule,
-        gamma_0=st.sampled_from([1e6, 1e3, 10.0, 0.3]),
-        gamma_stop=st.sampled_from([1e-8, 1e-4, 1e-2, 1e-10]),
-        gamma_step=st.sampled_from([1.1, 1.5, 2.0, 5.0, 30.0]),
-        t_max=st.sampled_from([1, 2, 3, 7]),
-        epsilon=st.sampled_from([1e-7, 0.0, 1e-3]),
-    ),
+    schedule=schedules,
 )
 def test_other_settings_and_more_columns_than_rows_too(kind, n, m, seed, log_alpha, schedule):
     fragile_fits(*problem(kind, n, m, seed), [2.0**log_alpha], schedule)

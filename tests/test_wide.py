@@ -7,7 +7,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from designs import WIDE_KINDS, compare_rows, fragile_of_rows, largest_drop, solve, wide_problem
+from designs import (
+    WIDE_KINDS,
+    compare_rows,
+    fragile_of_rows,
+    largest_drop,
+    schedules,
+    solve,
+    wide_problem,
+)
 from source_data import peak_of
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.errors import ManyVariablesWarning
@@ -111,14 +119,7 @@ def test_nearly_collinear_columns_have_the_digits_of_the_rows(seed, n, apart):
     seed=seeds,
     share=st.floats(-3, 1),
     size=st.sampled_from([1.0, 1e-2, 1e-4, 1e-6, 1e-12]),
-    schedule=st.builds(
-        Schedule,
-        gamma_0=st.sampled_from([1e6, 10.0, 0.3]),
-        gamma_stop=st.sampled_from([1e-8, 1e-4, 2e-3, 1e-2]),
-        gamma_step=st.sampled_from([2.0, 1.5, 5.0, 30.0]),
-        t_max=st.sampled_from([2, 1, 3]),
-        epsilon=st.sampled_from([1e-7, 0.0, 1e-3, 0.05, 0.3]),
-    ),
+    schedule=schedules,
     # With factors this small, and a small target, the penalty still shows at the last gamma.
     factors=st.lists(st.sampled_from([1.0, 0.0, 1e-3, 0.3, 4.0, np.inf]), min_size=1, max_size=30),
 )
