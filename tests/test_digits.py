@@ -18,6 +18,7 @@ from nist import REGRESSIONS, digits, exact_least_squares, of_doubles
 from rows import table
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.inference.facts import LostDigitsWarning, collinearity
+from sparsestep.inference.refinement import total
 from sparsestep.reference import sparsestep_reference
 
 PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
@@ -207,7 +208,15 @@ def test_the_condition_number_is_that_of_the_standardized_columns():
     assert_allclose(known.inverse_diagonal(), np.diag(np.linalg.inv(S.T @ S)), rtol=1e-9)
 
 
-# --- paths ---------------------------------------------------------------------------------------
+# --- twice the precision --------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1e100, 1e100).filter(lambda x: x == 0 or abs(x) > 1e-100), max_size=40))
+def test_totals_are_right_to_twice_the_digits(values):
+    array = np.array(values)
+    high, low = total((array, np.zeros_like(array)), axis=0)
+    exact, size = sum(map(Fraction, values)), sum(abs(Fraction(v)) for v in values)
+    assert abs(Fraction(float(high)) + Fraction(float(low)) - exact) <= Fraction(1, 10**28) * size
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

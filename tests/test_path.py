@@ -15,7 +15,7 @@ from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
 from sparsestep import Moments, Path, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.selection.fitting import SearchRange, alpha_grid, every_size
+from sparsestep.selection.fitting import SearchRange, every_size
 
 
 @pytest.mark.parametrize("kind", ["array", "sparse", "pandas", "polars", "moments"])
@@ -212,18 +212,6 @@ def test_search_for_sizes_that_are_not_monotone_and_have_a_gap():
     assert missing == [5]
     assert set(sizes(alphas)) == {0, 1, 2, 3, 4, 6}
     assert np.all(np.diff(alphas) < 0) and len(alphas) < 1000
-
-
-def test_each_target_has_its_own_ends():
-    cutoffs = np.array([[1.0], [1e6]])
-    grid = alpha_grid(
-        lambda alphas: np.where(alphas > cutoffs, 0, np.where(alphas > cutoffs / 100, 1, 3)),
-        SearchRange(np.array([0.5, 5e3]), 3),
-        11,
-    )
-    assert grid.shape == (2, 11)
-    for row, cutoff in zip(grid, cutoffs[:, 0], strict=True):
-        assert cutoff < row[0] < 5 * cutoff and cutoff / 500 < row[-1] < cutoff / 100
 
 
 def test_a_path_draws_itself():

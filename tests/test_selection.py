@@ -228,6 +228,8 @@ LIGHT = np.repeat([0.0, 1.0], [10, 30])
         ([([[0, 1]], [2])], None, "Split 0 of cv has training rows that are no list"),
         ([([[0], [1, 2]], [2])], None, "Split 0 of cv has training rows that are no list"),
         ([(["a", "b"], [2])], None, "row numbers from 0 to 39, or True or False for each row"),
+        (41, None, "cv=41 folds need as many rows"),
+        (4, LIGHT, "Split 0 of cv has no test rows of positive weight"),
         (TimeSeriesSplit(3), LIGHT, "Split 0 of cv has no training rows of positive weight"),
     ],
 )
