@@ -20,6 +20,7 @@ from source_data import peak_of
 from sparsestep import Moments, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
 from sparsestep.errors import ManyVariablesWarning
 from sparsestep.reference import sparsestep_reference
+from sparsestep.solvers.polish import RowGram, polish_path
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
 from sparsestep.solvers.scaled_problem import copies_among_rows
 from sparsestep.solvers.schedule import Schedule
@@ -301,6 +302,18 @@ def test_every_size_that_the_rows_support_and_a_size_beyond():
     with pytest.warns(ManyVariablesWarning, match="60 rows can support about 8"):
         model = SparseStep(n_nonzero=largest).fit(A, y)
     assert np.count_nonzero(model.coef_) == largest
+
+
+@given(seed=seeds, price=st.floats(-2.5, -0.01))
+@settings(max_examples=20)
+def test_polishing_needs_no_matrix(seed, price):
+    A, y = wide_problem("ar1", 12, 25, seed)
+    terms = np.array([largest_drop(A, y) * 10.0**price]), np.ones(25)
+    start = 1.0 * (np.random.default_rng(seed).random((1, 25)) < 0.2)
+    by_rows = polish_path(RowGram(A), A.T @ y, *terms, start)
+    by_matrix = polish_path(A.T @ A, A.T @ y, *terms, start)
+    assert_array_equal(by_rows != 0, by_matrix != 0)
+    assert_allclose(by_rows, by_matrix, rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize(
