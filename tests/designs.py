@@ -2,6 +2,7 @@
 engine's answers with the literal loop's."""
 
 import numpy as np
+from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
 from sparsestep.reference import sparsestep_reference
@@ -15,6 +16,14 @@ KINDS += ("badly_scaled", "ill_conditioned", "dependent", "factors", "indicators
 KINDS += ("twins", "splines")
 WIDE_KINDS = ("uncorrelated", "ar1", "heavy_tailed", "badly_scaled", "blocks", "integer")
 PAPER_ALPHAS = 2.0 ** np.linspace(-15, 15, 101)
+schedules = st.builds(
+    Schedule,
+    gamma_0=st.sampled_from([1e6, 1e3, 10.0, 0.3]),
+    gamma_stop=st.sampled_from([1e-8, 1e-4, 2e-3, 1e-2, 1e-10]),
+    gamma_step=st.sampled_from([2.0, 1.1, 1.5, 5.0, 30.0]),
+    t_max=st.sampled_from([2, 1, 3, 7]),
+    epsilon=st.sampled_from([1e-7, 0.0, 1e-3, 0.05, 0.3]),
+)
 
 
 def design(kind, n, m, rng):

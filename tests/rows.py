@@ -17,21 +17,20 @@ def table(n=60, m=5, seed=0, *, correlation=0.3, mean=5.0, noise=1.0):
     return X, 3.0 + X @ truth + noise * rng.standard_normal(n)
 
 
-def fit_rows(X, y, alpha, weight=None, *, scales=None, **settings):
+def fit_rows(
+    X, y, alpha, weight=None, *, scales=None, fit_intercept=True, standardize=True, **settings
+):
     """Coefficients and intercept; scaled by the rows' own deviations unless `scales` are given."""
     weight = np.ones(len(y)) if weight is None else weight
-    mean_x, mean_y = np.average(X, axis=0, weights=weight), np.average(y, weights=weight)
-    A, r = X - mean_x, y - mean_y
+    rows = np.column_stack([X, y])
+    means = fit_intercept * np.average(rows, axis=0, weights=weight)
+    rows = rows - means
     if scales is None:
-        scales = (
-            np.sqrt(np.average(A**2, axis=0, weights=weight)),
-            np.sqrt(np.average(r**2, weights=weight)),
-        )
-    scale_x, scale_y = scales
-    root = np.sqrt(weight)
-    A, r = A / scale_x * root[:, None], r / scale_y * root
+        scales = np.sqrt(np.average(rows**2, axis=0, weights=weight)) ** standardize
+    rows *= np.sqrt(weight)[:, None] / scales
+    A, r, scale_x, scale_y = rows[:, :-1], rows[:, -1], scales[:-1], scales[-1]
     b = sparsestep_reference(A.T @ A, A.T @ r, alpha / scale_y**2, **settings) * scale_y / scale_x
-    return b, mean_y - mean_x @ b
+    return b, means[-1] - means[:-1] @ b
 
 
 def scaled_alpha(estimator, factor):

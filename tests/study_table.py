@@ -1,6 +1,7 @@
 """Made-up results of the study, as like real ones as the tests need them."""
 
 from dataclasses import asdict
+from functools import cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ HELPS = {"OLS": 0.0, "Ridge": 0.1, "Lasso": 0.6, "SCAD": 0.8, "MC+": 0.8, "Spars
 SECONDS = {"OLS": 3, "Ridge": 3.3, "Lasso": 20, "SCAD": 30, "MC+": 60, "SparseStep": 4}
 
 
+@cache
 def made_up(replicates=1, *, extras=False, scale="paper"):
     """A table of results with the settings of a scale, and a run to go with it."""
     settings = settings_of(SCALES[scale], replicates)

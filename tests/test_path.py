@@ -10,34 +10,55 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
 from rows import fit_rows, squared_errors, table
-from sparsestep import Moments, Path, SparseStepCV, SparseStepIC, sparsestep_path
-from sparsestep.selection.fitting import SearchRange, alpha_grid, every_size
+from sparsestep import Moments, Path, SparseStep, SparseStepCV, SparseStepIC, sparsestep_path
+from sparsestep.selection.fitting import SearchRange, every_size
 
 
-@pytest.mark.parametrize(
-    "kind", [np.asarray, csr_array, pd.DataFrame, lambda rows: pl.DataFrame(rows, list("abcde"))]
-)
-def test_models_of_a_path_are_those_of_the_rows(kind):
+@pytest.mark.parametrize("kind", ["array", "sparse", "pandas", "polars", "moments"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_models_are_those_of_the_loop_on_the_rows(kind, weighted, fit_intercept, standardize):
     X, y = table(50, 5)
-    X_of_kind = kind(X)
-    path = sparsestep_path(X_of_kind, y, alphas=[3.0, 300.0, 30.0, 3.0, 0.0])
-    assert_array_equal(path.alphas, [300.0, 30.0, 3.0, 0.0])
-    predicted = path.predict(X_of_kind[:7])
-    assert predicted.shape == (7, 4)
-    for point in path:
-        coef, intercept = fit_rows(X, y, point.alpha)
-        assert_allclose(point.coef, coef, rtol=1e-8)
-        assert_allclose(point.intercept, intercept, rtol=1e-8)
-        assert_allclose(point.rss, squared_errors(X, y, coef, intercept).sum(), rtol=1e-9)
-        assert_allclose(predicted[:, point.index], X[:7] @ coef + intercept)
-        assert point.n_nonzero == np.count_nonzero(coef)
-        assert path[point.index].alpha == path[point.index - len(path)].alpha == point.alpha
-    assert path.n_samples == 50 and len(path) == 4
+    X *= [1.0, 3.0, 0.1, 1.0, 2.0]
+    weight = np.resize([1.0, 2.0, 0.0, 0.5] if weighted else 1.0, 50)
+    how = {"fit_intercept": fit_intercept, "standardize": standardize}
+    new = {"sparse": csr_array, "pandas": pd.DataFrame, "polars": pl.DataFrame}.get(kind, list)(X)
+    rows = {"X": new, "y": y[:, None], "sample_weight": weight if weighted else None}
+    model = SparseStep(30.0, **how)
+    if kind == "moments":
+        rows = {"X": Moments.from_data(X, y, weight)}
+        model.fit_moments(rows["X"])
+    else:
+        model.fit(**rows)
+    given = sparsestep_path(**rows, **how, alphas=[3.0, 300.0, 30.0, 3.0, 0.0])
+    assert_array_equal(given.alphas, [300.0, 30.0, 3.0, 0.0])
+    assert_allclose(np.ravel(model.coef_), given[1].coef, rtol=1e-8)
+    assert_allclose(np.ravel(model.intercept_), given[1].intercept, rtol=1e-8, atol=1e-12)
+    sizes = sparsestep_path(**rows, **how, alphas="sizes")
+    assert_array_equal(sizes.n_nonzero, np.arange(6))
+    assert np.all(np.diff(sizes.rss) < 0)
+    for path in (given, sizes):
+        predicted = path.predict(new[:7])
+        assert predicted.shape == (7, len(path)) and path.n_samples == weight.sum()
+        for point in path:
+            coef, intercept = fit_rows(X, y, point.alpha, weight, **how)
+            errors = squared_errors(X, y, coef, intercept)
+            assert_allclose(point.coef, coef, rtol=1e-8)
+            assert_allclose(point.intercept, intercept, rtol=1e-8, atol=1e-12)
+            assert_allclose(point.rss, errors @ weight, rtol=1e-9)
+            assert_allclose(predicted[:, point.index], X[:7] @ coef + intercept)
+            assert point.n_nonzero == np.count_nonzero(coef)
+            assert path[point.index].alpha == path[point.index - len(path)].alpha == point.alpha
+
+
+def test_a_path_is_a_sequence_of_models():
+    path = sparsestep_path(*table(50, 5), alphas=[300.0, 30.0, 3.0, 0.0])
     assert repr(path) == "Path(n_features=5, n_alphas=4, n_nonzero=0 to 5)"
-    # A path is indexed as sequences are.
     assert [point.alpha for point in path[1:3]] == [30.0, 3.0]
     assert [point.index for point in path[::-2]] == [3, 1]
     assert path[5:] == [] and path[np.int64(-1)].index == 3
@@ -60,11 +81,6 @@ FRAME = pd.DataFrame(table(50, 3)[0], columns=["a", "b", "c"])
         (lambda path: path.predict(FRAME.rename(columns={"c": "d"})), ValueError, "'c'.*has 'd'"),
         (lambda path: path.predict(FRAME[["b", "a", "c"]]), ValueError, "^The columns of X.*order"),
         (lambda path: path.predict(FRAME.to_numpy()[:, :2]), ValueError, "2 columns.* to 3"),
-        (
-            lambda path: path.predict(FRAME.assign(b=FRAME["b"].where(FRAME.index != 4))),
-            ValueError,
-            "'b' has the value nan in row 4",
-        ),
         (
             lambda path: sparsestep_path(Moments.from_data(*table()), table()[1]),
             ValueError,
@@ -109,44 +125,33 @@ def test_a_path_is_printed_as_a_short_table():
     assert lines[-1] == f"and {len(sizes) - 12} more, to 30 variables"
 
 
-def test_a_path_of_moments_is_that_of_their_rows():
-    X, y = table(50, 5)
-    weight = np.resize([1.0, 2.0, 0.0], 50)
-    by_rows = sparsestep_path(X, y, sample_weight=weight, fit_intercept=False)
-    by_moments = sparsestep_path(Moments.from_data(X, y, weight), fit_intercept=False)
-    assert_allclose(by_moments.coefs, by_rows.coefs, rtol=1e-12)
-    residuals = y[:, None] - X @ by_rows.coefs
-    assert_allclose(by_rows.rss, weight @ residuals**2, rtol=1e-9)
-    assert_array_equal(by_rows.intercepts, 0.0)
-
-
-@pytest.mark.parametrize("exponent", [-6, -3, 0, 3, 6])
-@pytest.mark.parametrize("estimator", [SparseStepCV(30, cv=3), SparseStepIC(alphas=30)])
-def test_an_automatic_grid_goes_from_nothing_to_everything(exponent, estimator):
-    X, y = table(60, 6)
-    reference = estimator.fit(X, y).alphas_
-    model = estimator.fit(X, 10.0**exponent * y)
-    assert model.path_.n_nonzero[0] == 0 and model.path_.n_nonzero[-1] == 6
-    assert len(model.alphas_) == 30 and np.ptp(np.diff(np.log(model.alphas_))) < 1e-6
-    assert_allclose(model.alphas_, 100.0**exponent * reference, rtol=1e-9)
-
-
 @given(
     seed=st.integers(0, 10**6),
-    factor=st.lists(st.sampled_from([0.0, 0.2, 1.0, 5.0, np.inf]), min_size=5, max_size=5),
+    correlation=st.sampled_from([0.0, 0.5]),
+    factor=st.just([1.0] * 8)
+    | st.lists(st.sampled_from([0.0, 0.2, 1.0, 5.0, np.inf]), min_size=8, max_size=8),
     fit_intercept=st.booleans(),
+    exponent=st.integers(-6, 6),
+    model=st.sampled_from([SparseStepCV(10, cv=3), SparseStepIC(alphas=10)]),
 )
 @settings(max_examples=25)
-def test_grids_with_penalty_factors(seed, factor, fit_intercept):
-    X, y = table(40, 5, seed)
+def test_grids_reach_the_smallest_and_the_largest_model_and_sizes_are_found_or_reported(
+    seed, correlation, factor, fit_intercept, exponent, model
+):
+    X, y = table(60, 8, seed, correlation=correlation)
     options = {"penalty_factor": factor, "fit_intercept": fit_intercept}
-    path = sparsestep_path(X, y, alphas=10, **options)
+    model = clone(model).set_params(**options)
+    of_y, of_unit = (clone(model).fit(X, unit * y) for unit in (1.0, 10.0**exponent))
     always, never = np.array(factor) == 0, np.isinf(factor)
-    assert path.n_nonzero[0] == always.sum() and path.n_nonzero[-1] == 5 - never.sum()
-    sizes = sparsestep_path(X, y, alphas="sizes", **options)
+    grid = of_unit.path_.n_nonzero
+    assert grid[0] == always.sum() and grid[-1] == 8 - never.sum()
+    assert len(of_y.alphas_) == 10 and np.ptp(np.diff(np.log(of_y.alphas_))) < 1e-6
+    assert_allclose(of_unit.alphas_, 100.0**exponent * of_y.alphas_, rtol=1e-9)
+    sizes = sparsestep_path(X, 10.0**exponent * y, alphas="sizes", **options)
     assert np.all(sizes.coefs[always] != 0) and np.all(sizes.coefs[never] == 0)
     found = sorted([*sizes.n_nonzero, *sizes.missing_sizes])
-    assert found == list(range(always.sum(), 6 - never.sum())) and len(sizes.missing_sizes) <= 1
+    assert found == list(range(always.sum(), 9 - never.sum())) and len(sizes.missing_sizes) <= 1
+    assert np.all(np.diff(sizes.alphas) < 0)
 
 
 @given(
@@ -195,28 +200,6 @@ def test_settings_that_never_give_a_null_model_end_the_climb():
     assert path.missing_sizes == (0, 1, 2)
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    correlation=st.sampled_from([0.0, 0.5]),
-    exponent=st.integers(-6, 6),
-)
-@settings(max_examples=12)
-def test_every_size_is_found_or_reported(seed, correlation, exponent):
-    X, y = table(60, 10, seed, correlation=correlation)
-    path = sparsestep_path(X, 10.0**exponent * y, alphas="sizes")
-    assert sorted([*path.n_nonzero, *path.missing_sizes]) == list(range(11))
-    assert len(path.missing_sizes) <= 1
-    assert np.all(np.diff(path.alphas) < 0)
-
-
-def test_the_model_of_a_size_is_the_best_fitting_found_without_an_intercept_too():
-    X, y = table(60, 6, 2)
-    path = sparsestep_path(X, y[:, None], alphas="sizes", fit_intercept=False)
-    assert_array_equal(path.n_nonzero, np.arange(7))
-    assert_allclose(path.rss, ((y[:, None] - X @ path.coefs) ** 2).sum(axis=0), rtol=1e-9)
-    assert np.all(np.diff(path.rss) < 0)
-
-
 def test_search_for_sizes_that_are_not_monotone_and_have_a_gap():
     """Sizes as a known function of alpha: 3 comes only inside a narrow window, 5 never."""
 
@@ -229,18 +212,6 @@ def test_search_for_sizes_that_are_not_monotone_and_have_a_gap():
     assert missing == [5]
     assert set(sizes(alphas)) == {0, 1, 2, 3, 4, 6}
     assert np.all(np.diff(alphas) < 0) and len(alphas) < 1000
-
-
-def test_each_target_has_its_own_ends():
-    cutoffs = np.array([[1.0], [1e6]])
-    grid = alpha_grid(
-        lambda alphas: np.where(alphas > cutoffs, 0, np.where(alphas > cutoffs / 100, 1, 3)),
-        SearchRange(np.array([0.5, 5e3]), 3),
-        11,
-    )
-    assert grid.shape == (2, 11)
-    for row, cutoff in zip(grid, cutoffs[:, 0], strict=True):
-        assert cutoff < row[0] < 5 * cutoff and cutoff / 500 < row[-1] < cutoff / 100
 
 
 def test_a_path_draws_itself():

@@ -4,24 +4,24 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
 
-from rows import held_out_errors, table
-from sparsestep import SparseStep, SparseStepCV, sparsestep_path
-from sparsestep.solvers.polish import polish_path
+from rows import table
+from sparsestep import SparseStep, sparsestep_path
+from sparsestep.solvers.polish import RowGram, polish_path
 
 SUBSETS = [list(s) for k in range(10) for s in combinations(range(9), k)]
 
 
-def polish(S, q, prices, support):
+def polish(S, q, prices, support, gram=None):
     """One support polished by itself, from least squares on it."""
     inside = np.flatnonzero((support | (prices == 0)) & np.isfinite(prices))
     coef = np.zeros((1, len(q)))
     coef[0, inside] = np.linalg.pinv(S[np.ix_(inside, inside)], hermitian=True) @ q[inside]
-    return polish_path(S, q, np.ones(1), prices, coef)[0]
+    return polish_path(S if gram is None else gram, q, np.ones(1), prices, coef)[0]
 
 
 def rss_of(S, q, yty, support):
@@ -39,14 +39,15 @@ def moves(support):
         yield other
 
 
+def centred(n, m, seed, correlation):
+    X, y = table(n, m, seed, correlation=correlation)
+    return X - X.mean(axis=0), y - y.mean()
+
+
 def sums(X, y):
     """X'X, X'y and y'y of centred rows."""
     X, y = X - X.mean(axis=0), y - y.mean()
     return X.T @ X, X.T @ y, y @ y
-
-
-def random_sums(n, m, seed, correlation):
-    return sums(*table(n, m, seed, correlation=correlation, mean=0.0))
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
@@ -60,29 +61,35 @@ def test_finds_the_best_subset_nearly_always(correlation):
         y = X[:, :5] @ rng.uniform(-1, 1, 5) + rng.standard_normal(60)
         S, q, yty = sums(X, y)
         rss = [yty - q[s] @ np.linalg.solve(S[np.ix_(s, s)], q[s]) for s in SUBSETS]
-        path = sparsestep_path(X, y, alphas=alphas, polish="swap")
-        for alpha, kept, reached in zip(path.alphas, path.n_nonzero, path.rss, strict=True):
-            best = np.min(rss + alpha * size)
-            assert reached + alpha * kept >= best * (1 - 1e-9)
-            found += reached + alpha * kept <= best * (1 + 1e-9)
-            fits += 1
+        before, after = (
+            path.rss + path.alphas * path.n_nonzero
+            for path in (sparsestep_path(X, y, alphas=alphas, polish=p) for p in (None, "swap"))
+        )
+        best = np.min(rss + alphas[::-1, None] * size, axis=1)
+        assert np.all(after <= before * (1 + 1e-12)) and np.all(after >= best * (1 - 1e-9))
+        found += np.count_nonzero(after <= best * (1 + 1e-9))
+        fits += len(alphas)
     assert fits == 300 and found >= 0.97 * fits
 
 
 @given(
     seed=st.integers(0, 10**6),
-    m=st.sampled_from([7, 20]),
+    shape=st.sampled_from([(30, 7), (60, 20), (12, 25)]),
     correlation=st.sampled_from([0.0, 0.5, 0.9, 0.99]),
     log_alpha=st.floats(-3, 6),
     start=st.floats(0, 1),
     factors=st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.0, np.inf]), min_size=1, max_size=7),
+    by_rows=st.booleans(),
 )
 @settings(max_examples=200)
-def test_no_move_improves_the_result(seed, m, correlation, log_alpha, start, factors):
-    S, q, yty = random_sums(30 if m == 7 else 60, m, seed, correlation)
+def test_no_move_improves_the_result(seed, shape, correlation, log_alpha, start, factors, by_rows):
+    """Neither by the matrix nor by the rows of which it is made."""
+    X, y = centred(*shape, seed, correlation)
+    (S, q, yty), m = sums(X, y), shape[1]
     prices = 2.0**log_alpha * np.resize(factors, m)
+    assume(np.count_nonzero(prices == 0) < shape[0])
     support = np.random.default_rng(seed).random(m) < start
-    coef = polish(S, q, prices, support)
+    coef = polish(S, q, prices, support, RowGram(X) if by_rows else None)
     kept = coef != 0
     assert np.all(kept[prices == 0]) and not np.any(kept[np.isinf(prices)])
     assert_allclose(S[kept] @ coef, q[kept], atol=1e-9 * np.abs(q).max())
@@ -99,7 +106,7 @@ def test_no_move_improves_the_result(seed, m, correlation, log_alpha, start, fac
 
 @given(seed=st.integers(0, 10**6), log_alpha=st.floats(-20, 6), start=st.integers(0, 2**10 - 1))
 def test_columns_that_depend_on_others_do_not_stay(seed, log_alpha, start):
-    S, q, yty = random_sums(6, 10, seed, 0.3)  # rank 5
+    S, q, yty = sums(*centred(6, 10, seed, 0.3))  # rank 5
     prices = np.full(10, 2.0**log_alpha)
     coef = polish(S, q, prices, np.array([start >> j & 1 for j in range(10)], dtype=bool))
     kept = coef != 0
@@ -120,7 +127,7 @@ def test_columns_that_depend_on_others_do_not_stay(seed, log_alpha, start):
     alike=st.booleans(),
 )
 def test_what_one_alpha_taught_does_not_change_the_next(seed, correlation, factors, alike):
-    S, q, _ = random_sums(30, 8, seed, correlation)
+    S, q, _ = sums(*centred(30, 8, seed, correlation))
     factor = np.array(factors)
     if alike:
         factor[factor == 0.5] = 1.0
@@ -138,17 +145,6 @@ def test_nothing_to_polish():
     assert polish(np.zeros((0, 0)), np.zeros(0), np.ones(0), start[:0]).shape == (0,)
 
 
-@settings(max_examples=20)
-@given(seed=st.integers(0, 1000), correlation=st.sampled_from([0.0, 0.9]))
-def test_on_the_rows_the_objective_never_rises(seed, correlation):
-    X, y = table(50, 8, seed, correlation=correlation, noise=3.0)
-    plain = sparsestep_path(X, y, alphas=15)
-    polished = sparsestep_path(X, y, alphas=plain.alphas, polish="swap")
-    before = plain.rss + plain.alphas * plain.n_nonzero
-    after = polished.rss + polished.alphas * polished.n_nonzero
-    assert np.all(after <= before * (1 + 1e-12))
-
-
 @pytest.mark.parametrize("distance", [1e-4, 3e-6, 1e-6, 1e-7])
 def test_columns_too_alike_to_search_among_are_not_lost(distance):
     rng = np.random.default_rng(int(1 / distance))
@@ -160,19 +156,6 @@ def test_columns_too_alike_to_search_among_are_not_lost(distance):
         return np.sum((y - model.predict(X)) ** 2) + np.count_nonzero(model.coef_)
 
     assert objective("swap") <= objective(None) * (1 + 1e-6)
-
-
-def test_is_off_by_default_and_used_in_every_fold():
-    X, y = table(60, 9, 4, correlation=0.9, noise=3.0)
-    alphas = np.geomspace(100, 1, 10)
-    plain, polished = (
-        SparseStepCV(alphas, cv=3, polish=polish).fit(X, y) for polish in (None, "swap")
-    )
-    assert SparseStep().polish is None
-    assert np.any(plain.mse_path_ != polished.mse_path_)
-    for alpha, errors in zip(polished.alphas_, polished.mse_path_, strict=True):
-        expected = held_out_errors(SparseStep(alpha, polish="swap"), X, y, 3)
-        assert_allclose(errors, expected, rtol=1e-9)
 
 
 def test_a_size_asked_for_has_the_best_subset_of_the_diabetes_data():
@@ -216,6 +199,11 @@ def test_no_swap_improves_a_model_of_a_given_size(seed, correlation, factors, wi
         allowed = other[factor == 0].all() and not other[np.isinf(factor)].any()
         if allowed and np.count_nonzero(other) == size:
             assert reached <= rss_of(S, q, yty, other) + 1e-8 * yty
+    path = sparsestep_path(X, y, alphas="sizes", penalty_factor=factor)
+    if size in path.n_nonzero and not wide:
+        on_path = path.select(size)
+        assert on_path.alpha == model.alpha_ and np.count_nonzero(on_path.coef) == size
+        assert reached <= on_path.rss + 1e-8 * yty
 
 
 def test_dearer_variables_are_swapped_out_at_a_given_size():

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sparsestep.penalty import penalty
 from sparsestep.reference import ridge, sparsestep_reference
+from sparsestep.solvers.schedule import Schedule
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["small", "dense", "correlated", "noisy"]
@@ -87,15 +88,12 @@ def test_the_schedule_is_the_printed_one():
     assert gammas[-1] > 1e-8 >= gammas[-1] / 2
 
 
-def test_alpha_zero_is_least_squares():
-    X, y = design(1, 50, 8)
-    assert_allclose(sparsestep_reference(*moments(X, y), 0.0), np.linalg.lstsq(X, y)[0], rtol=1e-10)
-
-
 @pytest.mark.parametrize("scales", [1.0, 10.0 ** np.arange(-3, 3)], ids=["equal", "unequal"])
-def test_alpha_zero_with_collinear_columns_is_the_shortest_least_squares(scales):
+def test_alpha_zero_is_least_squares_and_of_collinear_columns_the_shortest(scales):
     X, y = design(2, 50, 6)
     X *= scales
+    found = sparsestep_reference(*moments(X, y), 0.0, epsilon=0.0)
+    assert_allclose(found, np.linalg.lstsq(X, y)[0], rtol=1e-9)
     X = np.column_stack([X, X[:, 0], X[:, 1] - 2 * X[:, 2]])
     b = sparsestep_reference(*moments(X, y), 0.0, epsilon=0.0)
     assert_allclose(b, np.linalg.lstsq(X, y)[0], rtol=1e-5, atol=1e-9)
@@ -150,6 +148,8 @@ def test_cutoff_of_an_orthogonal_design(alpha, xx, settings, cutoff, within):
         else:
             out = middle
     assert kept == pytest.approx(cutoff, abs=within)
+    # What the solver of wide data takes for it.
+    assert np.sqrt(Schedule(**settings).price()) == pytest.approx(cutoff, abs=4e-3 + within)
 
 
 def test_penalty_factor_zero_is_always_kept():

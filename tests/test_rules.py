@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
 from rows import table
-from sparsestep import Moments, SparseStepCV, SparseStepIC, load_model, save_model
+from sparsestep import SparseStepCV, SparseStepIC
 from sparsestep.selection.cross_validation import CVErrors
 
 SPLITS = {
@@ -58,38 +55,10 @@ def test_a_rule_takes_the_sparsest_that_is_near_the_best(splits, weighted, rule)
     assert getattr(by_min, f"alpha_{rule}_") == getattr(model, f"alpha_{rule}_") == model.alpha_
 
 
-@given(
-    mse=st.integers(1, 8).flatmap(
-        lambda a: arrays(np.float64, (a, 4), elements=st.floats(0, 10, width=16))
-    ),
-    shift=arrays(np.float64, 4, elements=st.floats(0, 1000, width=16)),
-    rule=st.sampled_from(["1se", "paired"]),
-    data=st.data(),
-)
-def test_rules_on_any_errors(mse, shift, rule, data):
-    kept = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(mse), max_size=len(mse))))
-    # Differences of a thousandth are no rounding beside the shift.
-    mse = np.round(mse, 2)
-    folds = np.array([1.0, 2.0, 2.0, 5.0])
-    errors, shifted = (CVErrors(m, folds, 10.0) for m in (mse, mse + np.round(shift)))
-    best, chosen = errors.best(), errors.chosen(rule, kept)
-    assert_allclose(errors.mean[best], errors.mean.min(), rtol=1e-9, atol=1e-13)
-    if rule == "paired":
-        assume(np.diff(np.sort(errors.mean)).min(initial=1.0) >= 1e-4)
-        # What all alphas share is not seen.
-        assert_allclose(errors.paired_se, shifted.paired_se, atol=1e-9)
-    near = errors.mean <= errors.mean[best] + (
-        errors.se[best] if rule == "1se" else 0.5 * errors.paired_se
-    )
-    assert near[chosen] and kept[chosen] == kept[near].min()
-    alike = near & (kept == kept[chosen])
-    assert_allclose(errors.mean[chosen], errors.mean[alike].min(), rtol=1e-9, atol=1e-13)
-
-
-def test_of_equal_errors_the_largest_alpha_is_taken():
-    mse = np.outer([5.0, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
+def test_of_equal_errors_the_largest_alpha_and_of_equal_sizes_the_smallest_error_is_taken():
+    mse = np.outer([5.0, 2.1, 2.0 + 4e-16, 2.0, 2.0 - 4e-16, 3.0], [1.0, 1.5])
     errors = CVErrors(mse, np.ones(2), 2.0)
-    assert errors.best() == errors.chosen("1se", np.array([0, 2, 2, 2, 3])) == 1
+    assert errors.best() == errors.chosen("1se", np.array([0, 2, 2, 2, 2, 3])) == 2
 
 
 @pytest.mark.parametrize(
@@ -254,35 +223,7 @@ def test_shrinkage_predicts_noisy_targets_better():
     assert risk[1] < 0.7 * risk[0]
 
 
-# -- all of them -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rule", "shrink"),
-    [("1se", None), ("paired", None), ("average", None), ("min", "cv"), ("average", "cv")],
-)
-def test_each_target_alone_moments_of_folds_and_a_file_give_the_same_model(rule, shrink, tmp_path):
-    X, y = table(60, 6, noise=6.0)
-    Y = np.column_stack([y, np.random.default_rng(1).standard_normal(60) + X[:, 3]])
-    both = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, Y)
-    folds = [Moments.from_data(X[k : k + 12], Y[k : k + 12]) for k in range(0, 60, 12)]
-    by_moments = SparseStepCV(rule=rule, shrink=shrink).fit_moments(folds)
-    assert_allclose(by_moments.coef_, both.coef_, rtol=1e-8, atol=1e-10)
-    assert_allclose(by_moments.mse_path_, both.mse_path_, rtol=1e-9)
-    names = ["coef_", "alpha_", "alpha_min_", "alpha_paired_", "alpha_1se_", "cv_paired_se_"]
-    names += ["inclusion_"] * (rule == "average") + ["shrinkage_"] * (shrink is not None)
-    for t in range(2):
-        assert str(by_moments.summary(target=t)) == str(both.summary(target=t))
-        one = SparseStepCV(rule=rule, shrink=shrink, cv=5).fit(X, Y[:, t])
-        for name in names:
-            assert_allclose(getattr(both, name)[t], getattr(one, name), rtol=1e-7, atol=1e-9)
-    for model in (one, both):
-        save_model(model, tmp_path / "model.json")
-        read = load_model(tmp_path / "model.json")
-        assert read.get_params() == model.get_params()
-        assert all(np.array_equal(getattr(read, name), getattr(model, name)) for name in names)
-        assert str(read.summary()) == str(model.summary())
-        assert_array_equal(read.predict(X), model.predict(X))
+# -- both ------------------------------------------------------------------------------------------
 
 
 def test_the_summary_says_why_there_are_no_standard_errors():

@@ -64,7 +64,7 @@ for_moments = st.sampled_from(
     [kind for kind in independent if kind not in ("ill_conditioned", "dependent", "factors")]
 )
 seeds = st.integers(0, 10**6)
-shapes = st.sampled_from([(40, 6), (200, 15), (25, 24), (20, 40)])
+shapes = st.sampled_from([(40, 6), (200, 15), (25, 24), (20, 40), (30, 150)])
 models = st.one_of(
     st.builds(
         SparseStep,
@@ -76,7 +76,7 @@ models = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(kind=kinds, shape=shapes, seed=seeds, model=models, intercept=st.booleans())
 def test_orders_of_rows_and_columns_and_of_memory(kind, shape, seed, model, intercept):
     X, y = rows(kind, *shape, seed)

@@ -21,6 +21,17 @@ def with_order(columns, order, *, results=None):
     return results
 
 
+def nearly_equal(gap, replicates=1):
+    """Results in which SparseStep is a little better than lasso, SCAD and MC+ on average."""
+    results = made_up(replicates)[0].copy()
+    rng = np.random.default_rng(4)
+    shift = results["method"].map({"OLS": 3.0, "Ridge": 3.0, "SparseStep": -gap}).fillna(0.0)
+    for column in ("mse_b", "hit_rate", "mse_y"):
+        values = (0.5 + 0.05 * (shift + rng.normal(size=len(shift)))).clip(0.0, 1.0)
+        results[column] = 1 - values if column == "hit_rate" else values
+    return results
+
+
 def single_best(column, best, worst):
     """Results on which a method is alone best, or alone worst, on so many data sets."""
     values = np.full((180, 6), 0.5)
@@ -38,10 +49,6 @@ def claim(number, results, **about):
     return claims_of(analyse(results, made_up()[1] | about))[number - 1]
 
 
-def reasons(number, results, **about):
-    return " ".join(claim(number, results, **about)["reasons"])
-
-
 ORDERS = [
     (1, "mse_b", ["SparseStep", "SCAD", "MC+", "Lasso", "Ridge", "OLS"], "reproduced"),
     (1, "mse_b", ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"], "partly reproduced"),
@@ -57,22 +64,13 @@ ORDERS = [
 
 @pytest.mark.parametrize(("number", "column", "order", "verdict"), ORDERS)
 def test_the_order_of_average_ranks(number, column, order, verdict):
-    judged = claim(number, with_order(column, order))
+    results = with_order(column, order)
+    judged = claim(number, results)
     assert judged["verdict"] == verdict
     assert judged["parts"][0]["ours"] == f"{order[0]} 1.00 first"
-
-
-@pytest.mark.parametrize(
-    ("number", "column", "order"),
-    [
-        (2, "hit_rate", ["MC+", "SparseStep", "SCAD", "Lasso", "Ridge", "OLS"]),
-        (3, "mse_y", ["SparseStep", "OLS", "Ridge", "Lasso", "SCAD", "MC+"]),
-    ],
-)
-def test_a_shared_first_place_is_not_the_best(number, column, order):
-    results = with_order(column, order)
-    first = results.loc[results["method"] == order[0], column].to_numpy()
-    results.loc[results["method"] == order[1], column] = first
+    # A shared first place is not the best.
+    first, second = (results["method"] == method for method in order[:2])
+    results.loc[second, column] = results.loc[first, column].to_numpy()
     assert not claim(number, results)["parts"][0]["holds"]
 
 
@@ -114,24 +112,16 @@ def test_rejection_on_all_measures():
 
 
 def test_holm_as_in_the_paper_and_not():
-    results = made_up()[0]
-    # The penalized methods differ by noise only; OLS and ridge are far worse.
-    equal = ["SparseStep", "SCAD", "MC+", "Lasso"]
-    rng = np.random.default_rng(10)
-    for column in ("mse_b", "hit_rate", "mse_y"):
-        for method in METHODS:
-            value = (0.3 if method in equal else 0.7) + 0.05 * rng.uniform(-1, 1, 180)
-            rows = results["method"] == method
-            results.loc[rows, column] = 1 - value if column == "hit_rate" else value
     fast = ["OLS", "SparseStep", "Ridge", "Lasso", "SCAD", "MC+"]
-    results = with_order("time", fast, results=results)
+    results = with_order("time", fast, results=nearly_equal(0.0))
     assert claim(8, results)["verdict"] == "reproduced"
-    results = with_order("mse_b", [*equal, "Ridge", "OLS"], results=results)
+    results = with_order(
+        "mse_b", ["SparseStep", "SCAD", "MC+", "Lasso", "Ridge", "OLS"], results=results
+    )
     judged = claim(8, results)
     assert [part["holds"] for part in judged["parts"]] == [True, False, *[True] * 5]
     assert "better than Lasso" in judged["parts"][1]["ours"]
-    slow = ["SCAD", "MC+", "OLS", "Ridge", "Lasso", "SparseStep"]
-    results = with_order("time", slow, results=results)
+    results = with_order("time", fast[::-1], results=results)
     assert "worse than SCAD" in claim(8, results)["parts"][-1]["ours"]
     last = ["OLS", "Ridge", "Lasso", "SCAD", "MC+", "SparseStep"]
     results = with_order("mse_b hit_rate mse_y", last, results=results)
@@ -159,43 +149,51 @@ def test_the_cost_in_least_squares_solutions(ratios, verdict):
     assert bool(judged["reasons"]) == (verdict != "reproduced")
 
 
-SPARSESTEP_FIRST = ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"]
-
-
-def with_optimality_of_scad(results, value):
+def changed(results, method, **columns):
+    """Results with other values of a method."""
     return results.assign(
-        optimality=results["optimality"].where(results["method"] != "SCAD", value)
+        **{name: results[name].mask(results["method"] == method, v) for name, v in columns.items()}
     )
 
 
-def test_reasons_are_given_only_for_what_differs_and_only_if_true():
-    assert reasons(3, with_order("mse_y", SPARSESTEP_FIRST)) == ""
-    results = with_order("mse_b", SPARSESTEP_FIRST)
-    said = reasons(1, results)
-    assert "SCAD and MC+ are converged here, to 1e-07" in said
-    assert "tie" not in said and "rows to learn from" not in said
-    assert "converged" not in reasons(1, with_optimality_of_scad(results, 1e-3))
+FIRST = ["SparseStep", "MC+", "SCAD", "Lasso", "Ridge", "OLS"]
+ON_B, SCAD_BEST = with_order("mse_b", FIRST), single_best("mse_b", {"SCAD": 40}, {"OLS": 60})
+SECOND = with_order("mse_y", ["Lasso", "SparseStep", "MC+", "SCAD", "Ridge", "OLS"])
+BEST_AT_10 = SECOND.assign(
+    mse_y=SECOND["mse_y"].mask((SECOND["method"] == "SparseStep") & (SECOND["snr"] == 10.0), 0.01)
+)
+AT_END = f"smallest of its grid on {made_up()[0]['at_end'].ne('').sum()}"
 
 
-def test_what_is_said_of_rivals_run_as_in_2015():
-    results, run = with_order("mse_b", SPARSESTEP_FIRST), made_up()[1]
-    results = with_optimality_of_scad(results, 0.03)
-    said = reasons(1, results, rivals="2015")
-    assert "run as in 2015 here, and stop up to 3e-02" in said and "are converged here" not in said
+@pytest.mark.parametrize(
+    ("number", "results", "rivals", "words", "said"),
+    [
+        (3, with_order("mse_y", FIRST), None, " ", False),
+        (1, ON_B, None, "SCAD and MC+ are converged here, to 1e-07", True),
+        (1, ON_B, None, "tie", False),
+        (1, ON_B, None, "rows to learn from", False),
+        (1, changed(ON_B, "SCAD", optimality=1e-3), None, "converged", False),
+        (1, changed(ON_B, "SCAD", optimality=0.03), "2015", "and stop up to 3e-02", True),
+        (1, changed(ON_B, "SCAD", optimality=0.03), "2015", "are converged here", False),
+        (4, SCAD_BEST, None, f"best lambda of Ridge is the {AT_END} of 180", True),
+        (4, SCAD_BEST, None, "All six methods tie, within 0.0001, on 80 of 180", True),
+        (4, changed(SCAD_BEST, "Ridge", at_end=""), None, "best lambda", False),
+        (3, SECOND, None, "best average rank at no single level of the design", True),
+        (3, BEST_AT_10, None, "best average rank at SNR 10 only", True),
+    ],
+)
+def test_reasons_are_given_for_what_differs_and_if_true(number, results, rivals, words, said):
+    about = {"rivals": rivals} if rivals else {}
+    assert (words in " ".join(claim(number, results, **about)["reasons"])) == said
+
+
+def test_deviations_say_how_the_rivals_were_run():
+    results = changed(ON_B, "SCAD", optimality=0.03)
+    run = made_up()[1]
     notes = " ".join(deviations_of(analyse(results, run | {"rivals": "2015"})))
     assert "not converged: the worst fit of SCAD is 3e-02" in notes
     assert "run to convergence" not in notes
-    assert "warm starts for lasso, one eigenvalue" in notes
     assert "run to convergence" in " ".join(deviations_of(analyse(results, run)))
-
-
-def test_reasons_name_ends_of_the_grid_of_the_methods_in_question():
-    results = single_best("mse_b", {"SCAD": 40}, {"OLS": 60})
-    said, ridge = reasons(4, results), results["method"] == "Ridge"
-    at_end = (ridge & (results["at_end"] == "smallest")).sum()
-    assert f"best lambda of Ridge is the smallest of its grid on {at_end} of 180" in said
-    assert "All six methods tie, within 0.0001, on 80 of 180" in said
-    assert "best lambda" not in reasons(4, results.assign(at_end=results["at_end"].mask(ridge, "")))
 
 
 def test_a_smaller_study_says_so():
@@ -208,33 +206,8 @@ def test_a_smaller_study_says_so():
     assert "paper's sizes" in deviations_of(analyse(*made_up()))[0]
 
 
-def test_where_sparsestep_is_first_is_named():
-    results = with_order("mse_y", ["Lasso", "SparseStep", "MC+", "SCAD", "Ridge", "OLS"])
-    said = "SparseStep has the best average rank at"
-    assert f"{said} no single level of the design" in reasons(3, results)
-    better = (results["method"] == "SparseStep") & (results["snr"] == 10.0)
-    results.loc[better, "mse_y"] = 0.01
-    assert f"{said} SNR 10 only" in reasons(3, results)
-
-
-def nearly_equal(replicates, gap):
-    """Results in which SparseStep is a little better than lasso, SCAD and MC+ on average."""
-    results, run = made_up(replicates)
-    rng = np.random.default_rng(0)
-    n = results["dataset"].nunique()
-    for column in ("mse_b", "hit_rate", "mse_y"):
-        for method in METHODS:
-            shift = {"OLS": 3.0, "Ridge": 3.0, "SparseStep": -gap}.get(method, 0.0)
-            value = 0.5 + 0.05 * (shift + rng.normal(size=n))
-            rows = results["method"] == method
-            results.loc[rows, column] = np.clip(
-                1 - value if column == "hit_rate" else value, 0.0, 1.0
-            )
-    return analyse(results, run)
-
-
 def test_more_data_sets_separate_what_180_do_not():
-    one, many = nearly_equal(1, 0.15), nearly_equal(8, 0.15)
+    one, many = (analyse(nearly_equal(0.15, n), made_up(n)[1]) for n in (1, 8))
     assert answer_of(one)["short"].startswith("No: with 180 data sets, one for each setting,")
     assert answer_of(one)["by_setting"] == {}
     answer = answer_of(many)
@@ -250,38 +223,29 @@ def test_more_data_sets_separate_what_180_do_not():
 
 
 def test_a_worse_method_is_said_to_be_worse():
-    analysis = nearly_equal(2, -2.0)
+    analysis = analyse(nearly_equal(-2.0, 2), made_up(2)[1])
     answer = answer_of(analysis)
     assert answer["short"].endswith("it is worse in 9.")
     assert answer["measures"]["MSE of b"].startswith("worse than Lasso")
     assert set(answer["by_setting"]) == set(answer["measures"])
 
 
-def test_the_summary_is_json_and_its_markdown_is_made_of_it_alone():
+def test_the_summary_is_json_of_the_rankings():
+    """Its numbers and its Markdown are compared with the pages of the runs that are kept, too."""
     analysis = analyse(*made_up(2, extras=True))
     first = json.dumps(summary_of(analysis), allow_nan=False)
     assert first == json.dumps(summary_of(analyse(*made_up(2, extras=True))), allow_nan=False)
     assert len(first) < 60_000
     loaded = json.loads(first)
-    text = markdown_of(loaded)
     assert list(loaded["in_place_of_sparsestep"]) == [*VARIANTS, *EXTRAS]
     for column, measure in loaded["measures"].items():
-        for method in METHODS:
-            expected = analysis.rankings[column].ranks[method].mean()
-            assert measure["average_rank"][method] == pytest.approx(expected, rel=1e-3)
-        assert sum(measure["best"].values()) <= 360
-        assert f"| SparseStep | {measure['average_rank']['SparseStep']:.2f} |" in text
-        for variant, row in measure["variants"].items():
-            rank = loaded["in_place_of_sparsestep"][variant][column]
-            assert row["average_rank"] == rank and set(row["holm"]) == set(METHODS) - {"SparseStep"}
-            assert f"| {variant} | {rank:.2f} | {row['best']} |" in text
-        assert f"- SparseStep swap is {row['is']}." in text
-    for one in loaded["claims"]:
-        assert f"| {one['number']} | {one['claim']} |" in text
-    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} <= {5, 6, 8}
+        means = analysis.rankings[column].ranks.mean().to_dict()
+        found = {name: measure["average_rank"][name] for name in METHODS}
+        assert found == pytest.approx(means, rel=1e-3) and sum(measure["best"].values()) <= 360
+        for row in measure["variants"].values():
+            assert set(row["holm"]) == set(METHODS) - {"SparseStep"}
+    assert f"- SparseStep swap is {row['is']}." in markdown_of(loaded)
     assert "SparseStep BIC" in ranks_in_short(loaded)
-    assert loaded["measures"]["mse_b"]["by_setting"]["friedman"]["blocks"] == 180
-    assert loaded["methods"]["OLS"]["optimality"] is None
 
 
 def test_an_infinite_f_is_no_number_in_json():
