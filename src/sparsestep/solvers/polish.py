@@ -290,12 +290,12 @@ class _Search:
                 bound[free] = _most_of_swap(gain[free], loss.min(), (c / size)[free])
             leaving = np.flatnonzero(np.isfinite(drop))
             own = np.sqrt(np.diag(V)[leaving, np.newaxis])
-            swap, i, j = _best_swap(
+            swap, leaves, enters = _best_swap(
                 *(V[leaving] / own, b[leaving, np.newaxis] / own, drop[leaving]),
                 *(cross, r, c, rest[outside], _COLLINEAR * size, bound),
             )
             if swap < 0:
-                moves.append(_Move(swap, 0, [inside[leaving[i]], outside[j]]))
+                moves.append(_Move(swap, 0, [inside[leaving[leaves]], outside[enters]]))
         return _Support(coef, moves)
 
     def _independent(self, support: Mask) -> Mask:
