@@ -115,21 +115,20 @@ class Collinearity:
             diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
         return np.asarray(diagonal / self.length / self.length)
 
-    def standard_errors(
-        self, moments: Moments, coef: Array, *, fit_intercept: bool
-    ) -> tuple[Array, float]:
+    def standard_errors(self, moments: Moments, coef: Array) -> tuple[Array, float]:
         """Standard errors of the non-zero coefficients, NaN elsewhere; and the degrees of freedom.
 
         As if the variables kept, A, had been chosen beforehand: with n the sum of the weights
 
-            sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
+            sigma^2 = rss / (n - |A| - 1),    cov(b_A) = sigma^2 (S_AA)^-1,
+
+        and without an intercept n - |A| degrees of freedom.
         """
         errors = np.full(len(coef), np.nan)
-        free = moments.weight_sum - len(self.support) - fit_intercept
+        free = moments.weight_sum - len(self.support) - moments._df_of_means
         if free <= 0 or not len(self.support):
             return errors, max(float(free), 0.0)
-        rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
-        errors[self.support] = np.sqrt(rss / free) * np.sqrt(self.inverse_diagonal())
+        errors[self.support] = np.sqrt(moments.rss(coef) / free) * np.sqrt(self.inverse_diagonal())
         return errors, float(free)
 
     def lost(self, advice: str) -> LostDigitsWarning | None:
@@ -145,20 +144,18 @@ class Collinearity:
         return lost
 
 
-def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:
+def collinearity(moments: Moments, coef: Array) -> Collinearity:
     """How well the kept columns can be told apart, by the moments."""
     support = np.flatnonzero(coef)
-    C, length = unit_gram(moments, support, fit_intercept=fit_intercept)
-    offset = 0.0
-    if fit_intercept:
-        deviation = length / np.sqrt(moments.weight_sum)
-        offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
+    C, length = unit_gram(moments, support)
+    deviation = length / np.sqrt(moments.weight_sum)
+    offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
     factor, rcond = C, 0.0
     if len(support):
         factor, failed = lapack.dpotrf(C, lower=True)
         if not failed:
             rcond = float(lapack.dpocon(factor, np.linalg.norm(C, 1), uplo="L")[0])
-    rank = moments.n_samples - fit_intercept
+    rank = moments.n_samples - moments._df_of_means
     error = _EPS / max(rcond, _EPS) if 0 < len(support) <= rank else 0.0
     return Collinearity(support, length, C, factor, rcond, offset, error)
 

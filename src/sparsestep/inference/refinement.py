@@ -68,7 +68,7 @@ def refine(
     unrefined = coef, intercept, known.error
     if not _is_least_squares(moments, coef, float(fits.alphas[index]), known, settings):
         return unrefined
-    rows = _Rows(table, target, moments, known, settings.fit_intercept)
+    rows = _Rows(table, target, moments, known)
     start = coef[known.support] * rows.unit, intercept / rows.unit_y
     size = table.n_active * len(known.support)
     found = (*start, 1.0)
@@ -101,7 +101,7 @@ def refine_path(
     `collinearity` of all columns that any of the models keeps; the rest is as in `refine`.
     """
     coefs, intercepts = fits.coefs, fits.intercepts
-    known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
+    known = [collinearity(moments, b) for b in coefs]
     errors = np.array([each.error for each in known])
     expected = np.array([each.expected for each in known])
     poor = [
@@ -112,7 +112,7 @@ def refine_path(
     ]
     if not any(poor):
         return None
-    rows = _Rows(table, target, moments, ever, settings.fit_intercept)
+    rows = _Rows(table, target, moments, ever)
     B, a = coefs[:, ever.support] * rows.unit, intercepts / rows.unit_y
     # A correction must be less than half the one before, the first no more than the error expected.
     before = np.where(poor, 2 * expected, 0.0)
@@ -152,16 +152,13 @@ def _is_least_squares(
     if settings.solver == "reference":
         return False
     if known.rcond > 0:
-        right = moments.xty[known.support]
-        if not settings.fit_intercept:
-            right = right + moments.weight_sum * moments.mean_x[known.support] * moments.mean_y
-        away = np.abs(known.solve(right) - coef[known.support]) * known.length
+        away = np.abs(known.solve(moments.xty[known.support]) - coef[known.support]) * known.length
         allowed = max(_VISIBLE, 100 * known.expected)
         if np.any(away > allowed * np.max(np.abs(coef[known.support]) * known.length)):
             return False
     if settings.polish is not None or alpha == 0:
         return True
-    scale_x, scale_y, _, _ = units(moments, settings)
+    scale_x, scale_y = units(moments, settings)
     scale = scale_x[known.support] / scale_y
     b = coef[known.support] * scale
     factor = settings.factors(len(coef))
@@ -178,19 +175,16 @@ def _is_least_squares(
 class _Rows:
     """Blocks of the kept columns and the target, scaled by powers of two, which costs no digit."""
 
-    def __init__(
-        self, table: Table, target: int, moments: Moments, known: Collinearity, fit_intercept: bool
-    ) -> None:
+    def __init__(self, table: Table, target: int, moments: Moments, known: Collinearity) -> None:
         self.table, self.target, self.known = table, target, known
-        self.fit_intercept = fit_intercept
+        self.fit_intercept = bool(moments._df_of_means)
         self.weight_sum = W = moments.weight_sum
-        mean = moments.mean_x[known.support]
         self.unit_x = 2.0 ** np.round(np.log2(known.length / np.sqrt(W)))
-        of_y = np.sqrt(moments.yty / W + (0.0 if fit_intercept else moments.mean_y**2))
+        of_y = np.sqrt(moments.yty / W)
         self.unit_y = float(2.0 ** np.round(np.log2(of_y))) if of_y > 0 else 1.0
         # A coefficient times this is that of the scaled rows.
         self.unit = self.unit_x / self.unit_y
-        self.centre = mean / self.unit_x if fit_intercept else np.zeros_like(mean)
+        self.centre = moments.mean_x[known.support] / self.unit_x
         self.length = known.length / self.unit_x
 
     def of_intercept(self, g0: float, change: Array) -> float:
@@ -344,7 +338,7 @@ def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[A
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
     scale = units(moments, settings)[0][rows.known.support] / rows.unit_x
-    mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
+    mean_y = moments.mean_y / rows.unit_y
     Z = (X - rows.centre) / scale * root[:, np.newaxis]
     b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
     b /= scale

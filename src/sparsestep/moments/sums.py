@@ -173,6 +173,27 @@ class Sums:
         y = np.concatenate([np.empty((0, k)), *(piece.y for piece in pieces)])
         return CentredRows(A, y)
 
+    def about_zero(self) -> "Sums":
+        """The sums about zero instead of the means; thin ones have the mean as one row more."""
+        W, x, y = self.weight_sum, self.mean_x, self.mean_y
+        zero = np.zeros_like(self.mean)
+        pieces = xtx = None
+        if self.pieces is None:
+            xtx = self.gram + W * np.multiply.outer(x, x)
+        else:
+            row = np.sqrt(W) * self.mean[np.newaxis]
+            pieces = (*self.pieces, CentredRows(row[:, : self.m], row[:, self.m :]))
+        return replace(
+            self,
+            mean=zero,
+            low=zero,
+            xtx=xtx,
+            pieces=pieces,
+            xty=self.xty + W * np.multiply.outer(x, y),
+            yty=self.yty + W * y**2,
+            diag=self.diag + W * x**2,
+        )
+
     def target(self, t: int) -> "Sums":
         """The sums of one target; nothing is copied."""
         one = slice(t, t + 1)

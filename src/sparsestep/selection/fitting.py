@@ -64,7 +64,8 @@ def fit_alphas(
     Moments are made a `ScaledProblem` here. One that is given is there to be solved again for other
     alphas, so what its matrix needs for that is kept.
     """
-    told = _told(len(data) * np.size(data[0].mean_y) * alphas.shape[-1], settings)
+    first = data[0].moments if isinstance(data[0], ScaledProblem) else data[0]
+    told = _told(len(data) * np.size(first.mean_y) * alphas.shape[-1], settings)
     dense = [k for k, each in enumerate(data) if not each.is_thin]
     thin = [[k] for k, each in enumerate(data) if each.is_thin]
     found: dict[int, list[Fits]] = {}
@@ -130,7 +131,7 @@ def _fit(
     fits = []
     for (problem, row), (b, n_iter) in zip(pairs, found, strict=True):
         if settings.polish is not None:
-            b = polished(problem, row, b, told, fit_intercept=settings.fit_intercept)
+            b = polished(problem, row, b, told)
         fits.append(_by_target(problem, alphas, b, n_iter))
     return fits
 
@@ -185,7 +186,7 @@ def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settin
     """Models of one target and these sizes that no swap of two variables improves."""
     problem = ScaledProblem.of(moments, settings)
     alphas, coefs = problem.alphas(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
-    coefs = polished(problem, alphas, coefs, sizes=sizes, fit_intercept=settings.fit_intercept)
+    coefs = polished(problem, alphas, coefs, sizes=sizes)
     return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]
 
 
@@ -237,9 +238,7 @@ class SearchRange:
     search: _Search = _DENSE  # `_WIDE` if moments are thin, and their rank less than the columns
 
     @classmethod
-    def of(
-        cls, problem: ScaledProblem, settings: Settings, largest: int | None = None
-    ) -> "SearchRange":
+    def of(cls, problem: ScaledProblem, largest: int | None = None) -> "SearchRange":
         """That of a problem; `largest` is the size asked for, if it is only one."""
         moments, size, factor = problem.moments, problem.diag, problem.factor
         always = int(np.count_nonzero((size > 0) & (factor == 0)))
@@ -258,12 +257,12 @@ class SearchRange:
             with one_blas_thread():
                 rank = int(np.linalg.matrix_rank(left @ left.T, hermitian=True))
         else:
-            rank = min(moments.n_samples - settings.fit_intercept, independent_columns(left))
+            rank = min(moments.n_samples - moments._df_of_means, independent_columns(left))
         rank -= always
         full = min(len(factor), max(rank, 0))
         wide = problem.is_thin and rank < len(factor)
         if wide:
-            supported = supported_size(rank + settings.fit_intercept, len(factor))
+            supported = supported_size(rank + moments._df_of_means, len(factor))
             full = min(full, supported if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
         spread = float(most / least) if used.any() else 1.0
@@ -378,7 +377,7 @@ def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Setting
         [fits] = fit_alphas([problem], alphas, settings)
         return np.array([np.count_nonzero(each.coefs[:, penalized], axis=1) for each in fits])
 
-    return alpha_grid(sizes, SearchRange.of(problem, settings), alphas)
+    return alpha_grid(sizes, SearchRange.of(problem), alphas)
 
 
 def fit_every_size(
@@ -391,7 +390,7 @@ def fit_every_size(
     lower the exact objective would lose sizes that the loop has.
     """
     problem = ScaledProblem.of(moments, settings)
-    within = SearchRange.of(problem, settings, only)
+    within = SearchRange.of(problem, only)
     plain = replace(settings, polish=None)
     rounds: list[Fits] = []
 

@@ -79,8 +79,6 @@ def polished(
     coefs: Array,
     told: Callable[[int], None] = lambda count: None,
     sizes: Sequence[int] | None = None,
-    *,
-    fit_intercept: bool,
 ) -> Array:
     """Each model after add, drop and swap, in units in which columns and ``X'y`` are of size 1.
 
@@ -93,8 +91,8 @@ def polished(
     most = None
     if problem.is_thin:
         S = RowGram(problem.left / length)
-        rank = np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True)
-        most = supported_size(int(rank) + fit_intercept, coefs.shape[2])
+        S.rank = int(np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True))
+        most = supported_size(S.rank + problem.moments._df_of_means, coefs.shape[2])
     else:
         S = problem.left / length / length[:, np.newaxis]
     out = np.empty_like(coefs)
@@ -310,7 +308,8 @@ class _Search:
             dear = np.where(self.terms.must, -1.0, self.terms.rest)[inside]
             inside = inside[np.argsort(dear, kind="stable")]
             kept = inside[~spanned_by_earlier(self.S.block(inside, inside), _COLLINEAR)]
-            # Beside near copies rounding may leave more than it should, and columns than the rank.
+            # Beside near copies rounding may leave more columns than it should.
+            kept = kept[: self.S.rank]
             while len(kept) and _factor(self.S, np.sort(kept)) is None:
                 kept = kept[:-1]
             self.starts[key] = np.zeros_like(support)
