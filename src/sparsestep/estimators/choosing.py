@@ -306,7 +306,8 @@ class _Models:
             if rows is not None and known.expected > GOOD:
                 refined = refine(rows, target, one, fits, index, known, settings)
                 coef, intercept, known = *refined[:2], replace(known, error=refined[2])
-            if lost := known.warn(advice):
+            if lost := known.lost(advice):
+                warn(lost)
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
         errors, free = known.standard_errors(one, coef)
         if not least_squares:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsestep.errors import LostDigitsWarning, warn
+from sparsestep.errors import LostDigitsWarning
 from sparsestep.inference.notes import (
     COLLINEAR,
     Collinear,
@@ -132,16 +132,10 @@ class Collinearity:
         return errors, float(free)
 
     def lost(self, advice: str) -> LostDigitsWarning | None:
-        """What to say if the error has left fewer than six digits."""
+        """The warning if fewer than six digits are right, with an advice."""
         if self.error > _BAD:
             return LostDigitsWarning(self.condition_number, self.error, advice)
         return None
-
-    def warn(self, advice: str) -> LostDigitsWarning | None:
-        """Say so if the error has left fewer than six digits; and what was said."""
-        if lost := self.lost(advice):
-            warn(lost)
-        return lost
 
 
 def collinearity(moments: Moments, coef: Array) -> Collinearity:
