@@ -132,9 +132,7 @@ def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
         return ""
     if moments.rss(nearest.coefs[0], nearest.intercepts[0]) <= _ROUNDING * moments.yty:
         return ", which explain the target fully" if found else ", as the target is constant"
-    length = np.sqrt(np.where(moments.diag > 0, moments.diag, 1.0))
-    X = moments.rows[0] if moments.is_thin else moments.xtx / length[:, np.newaxis]
-    rank = int(np.linalg.matrix_rank(X / length, tol=_ROUNDING))
+    rank = ScaledProblem.of(moments, replace(settings, penalty_factor=None)).rank
     return f", as no more than {rank} columns are independent" if rank < size else ""
 
 

@@ -22,7 +22,7 @@ from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.polish import polished
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-from sparsestep.solvers.scaled_problem import ScaledProblem, Settings, independent_columns
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread
 
@@ -251,14 +251,7 @@ class SearchRange:
             # For a target that no variable explains, its variance instead.
             drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
             guess = drop * problem.scale_y**2
-        left = problem.left
-        if problem.is_thin:
-            # Not the number of rows: copies of a row do not raise the rank.
-            with one_blas_thread():
-                rank = int(np.linalg.matrix_rank(left @ left.T, hermitian=True))
-        else:
-            rank = min(moments.n_samples - moments._df_of_means, independent_columns(left))
-        rank -= always
+        rank = problem.rank - always
         full = min(len(factor), max(rank, 0))
         wide = problem.is_thin and rank < len(factor)
         if wide:

@@ -91,7 +91,7 @@ def polished(
     most = None
     if problem.is_thin:
         S = RowGram(problem.left / length)
-        S.rank = int(np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True))
+        S.rank = problem.rank
         most = supported_size(S.rank + problem.moments._df_of_means, coefs.shape[2])
     else:
         S = problem.left / length / length[:, np.newaxis]

@@ -22,6 +22,7 @@ from sparsestep.reference import negligible
 from sparsestep.solvers.engine import Gram
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
+from sparsestep.threads import one_blas_thread
 from sparsestep.words import quoted, repeated
 
 Array = NDArray[np.float64]
@@ -34,8 +35,6 @@ _LIGHTEST = 1e-100
 _FARTHEST = 1e60
 # Columns whose |correlation| is as near to 1 as the rounding of the moments are copies.
 _COPY = 1e-13
-# A column of unit length that keeps this much beside those before it depends on none of them.
-_CLEARLY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -125,17 +124,6 @@ def unit_gram(moments: Moments, columns: NDArray[np.intp]) -> tuple[Array, Array
     S = moments.gram_block(columns)
     length = np.sqrt(np.diag(S))
     return S / length / length[:, np.newaxis], length
-
-
-def independent_columns(S: Array) -> int:
-    """How many columns are independent but for rounding, by the Gram matrix `S`."""
-    length = np.sqrt(np.diag(S))
-    used = length > 0
-    scaled = S[np.ix_(used, used)] / length[used] / length[used, np.newaxis]
-    factor, failed = lapack.dpotrf(scaled, lower=True)
-    if not failed and np.all(np.diag(factor) > _CLEARLY):
-        return len(scaled)
-    return int(np.count_nonzero(np.linalg.eigvalsh(scaled) > negligible(len(scaled))))
 
 
 def spanned_by_earlier(S: Array, tolerance: float) -> NDArray[np.bool_]:
@@ -308,6 +296,18 @@ class ScaledProblem:
     def q(self) -> Array:
         """``X'y`` of each target, (n_targets, m)."""
         return self.right @ self.left if self.is_thin else self.right
+
+    @cached_property
+    def rank(self) -> int:
+        """The rank of the columns but for rounding."""
+        if self.is_thin:
+            # Not the number of rows: copies of a row do not raise the rank.
+            with one_blas_thread():
+                return int(np.linalg.matrix_rank(self.left @ self.left.T, hermitian=True))
+        used = np.flatnonzero(self.diag)
+        spanned = spanned_by_earlier(self.left[np.ix_(used, used)], negligible(len(used)))
+        independent = len(used) - int(np.count_nonzero(spanned))
+        return min(self.moments.n_samples - self.moments._df_of_means, independent)
 
     def alphas(self, alphas: Array) -> Array:
         """Alphas, (n_alphas,) or a row per target, in the units of the problem: a row per target.
