@@ -256,26 +256,17 @@ class _Search:
 
     def _look_around(self, inside: Index, factor: Array) -> _Support:
         """The same, given Cholesky's factor of S_AA."""
-        S, q, rest = self.S, self.q, self.terms.rest
-        out = self.may.copy()
+        rest, out = self.terms.rest, self.may.copy()
         out[inside] = False
         outside = np.flatnonzero(out)
-        cross = S.block(inside, outside)
-        b, V, half = q[:0], factor, cross
-        if len(inside):
-            b = lapack.dpotrs(factor, q[inside], lower=True)[0]
-            V = np.tril(lapack.dpotri(factor, lower=True)[0])
-            V += np.tril(V, -1).T
-            half = blas.dtrsm(1.0, factor, cross.T, side=1, lower=True, trans_a=1).T
-        size, r = S.diag[outside], q[outside] - b @ cross
-        c = size - np.einsum("ij,ij->j", half, half)
-        loss = np.where(self.terms.must[inside], np.inf, b**2 / np.diag(V))
+        fit = _LeastSquares.of(self.S, self.q, inside, outside, factor)
+        loss = np.where(self.terms.must[inside], np.inf, fit.b**2 / np.diag(fit.V))
         drop = loss - rest[inside]
-        free = c > _COLLINEAR * size
-        gain = np.divide(r**2, c, out=np.full_like(r, np.inf), where=free)
+        free = fit.c > _COLLINEAR * fit.size
+        gain = np.divide(fit.r**2, fit.c, out=np.full_like(fit.r, np.inf), where=free)
         add = np.where(free & (gain > self.worth_while), rest[outside] - gain, np.inf)
-        coef, moves = np.zeros(len(q)), []
-        coef[inside] = b
+        coef, moves = np.zeros(len(self.q)), []
+        coef[inside] = fit.b
         if len(outside):
             j = np.argmin(add)
             moves.append(_Move(float(add[j]), 1, [outside[j]]))
@@ -285,15 +276,8 @@ class _Search:
         if np.any(np.isfinite(loss)):
             bound = np.full_like(gain, np.inf)
             if not rest.any():
-                bound[free] = _most_of_swap(gain[free], loss.min(), (c / size)[free])
-            leaving = np.flatnonzero(np.isfinite(drop))
-            own = np.sqrt(np.diag(V)[leaving, np.newaxis])
-            swap, leaves, enters = _best_swap(
-                *(V[leaving] / own, b[leaving, np.newaxis] / own, drop[leaving]),
-                *(cross, r, c, rest[outside], _COLLINEAR * size, bound),
-            )
-            if swap < 0:
-                moves.append(_Move(swap, 0, [inside[leaving[leaves]], outside[enters]]))
+                bound[free] = _most_of_swap(gain[free], loss.min(), (fit.c / fit.size)[free])
+            moves += fit.best_swap(drop, rest[outside], bound)
         return _Support(coef, moves)
 
     def _independent(self, support: Mask) -> Mask:
@@ -364,38 +348,58 @@ class _Forward:
         return True
 
 
-def _best_swap(
-    V: Array,
-    b: Array,
-    drop: Array,
-    cross: Array,
-    r: Array,
-    c: Array,
-    rest: Array,
-    least_c: Array,
-    bound: Array,
-) -> tuple[float, int, int]:
-    """The best swap: what it changes, and its variables; 0 if no swap lowers the objective.
+@dataclass(frozen=True)
+class _LeastSquares:
+    """Least squares on the columns A, `inside`: V, b, and S_Aj, r_j, c_j, S_jj of those outside."""
 
-    V and b are divided by the roots of the diagonal of V. Columns come in the order of the `bound`.
-    """
-    best = 0.0, 0, 0
-    left = np.argsort(-bound)
-    while len(left := left[bound[left] > -best[0]]):
-        here, left = left[:_MANY], left[_MANY:]
-        U = V @ cross[:, here]
-        slack = U**2 + c[here]
-        U *= b
-        U += r[here]
-        U *= U
-        with np.errstate(divide="ignore", invalid="ignore"):
-            U /= slack
-        swap = drop[:, np.newaxis] + rest[here] - U
-        swap[~(slack > least_c[here])] = np.inf
-        i, j = np.unravel_index(np.argmin(swap), swap.shape)
-        if swap[i, j] < best[0]:
-            best = float(swap[i, j]), int(i), int(here[j])
-    return best
+    inside: Index
+    outside: Index
+    V: Array
+    b: Array
+    cross: Array
+    r: Array
+    c: Array
+    size: Array
+
+    @classmethod
+    def of(
+        cls, S: ColumnProducts, q: Array, inside: Index, outside: Index, factor: Array
+    ) -> "_LeastSquares":
+        """Least squares, given Cholesky's factor of S_AA."""
+        cross = S.block(inside, outside)
+        b, V, half = q[:0], factor, cross
+        if len(inside):
+            b = lapack.dpotrs(factor, q[inside], lower=True)[0]
+            V = np.tril(lapack.dpotri(factor, lower=True)[0])
+            V += np.tril(V, -1).T
+            half = blas.dtrsm(1.0, factor, cross.T, side=1, lower=True, trans_a=1).T
+        r, size = q[outside] - b @ cross, S.diag[outside]
+        c = size - np.einsum("ij,ij->j", half, half)
+        return cls(inside, outside, V, b, cross, r, c, size)
+
+    def best_swap(self, drop: Array, rest: Array, bound: Array) -> list[_Move]:
+        """The best swap if one lowers the objective, columns tried in the order of the bound."""
+        leaving = np.flatnonzero(np.isfinite(drop))
+        own = np.sqrt(np.diag(self.V)[leaving, np.newaxis])
+        V, b = self.V[leaving] / own, self.b[leaving, np.newaxis] / own
+        best: list[_Move] = []
+        least, left = 0.0, np.argsort(-bound)
+        while len(left := left[bound[left] > -least]):
+            here, left = left[:_MANY], left[_MANY:]
+            U = V @ self.cross[:, here]
+            slack = U**2 + self.c[here]
+            U *= b
+            U += self.r[here]
+            U *= U
+            with np.errstate(divide="ignore", invalid="ignore"):
+                U /= slack
+            swap = drop[leaving, np.newaxis] + rest[here] - U
+            swap[~(slack > _COLLINEAR * self.size[here])] = np.inf
+            i, j = np.unravel_index(np.argmin(swap), swap.shape)
+            if swap[i, j] < least:
+                least = float(swap[i, j])
+                best = [_Move(least, 0, [self.inside[leaving[i]], self.outside[here[j]]])]
+        return best
 
 
 def _most_of_swap(gain: Array, loss: float, left: Array) -> Array:
