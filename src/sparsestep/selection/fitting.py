@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,13 @@ _MOST_TIMES = 4.0**18
 _ROUND = 6
 # Smaller guesses are raised to this one: products with the factors above must not underflow.
 _SMALLEST_GUESS = 1e-290
+# Where the rank is less than the columns each alpha costs more, and both ends lie near each other.
+_WIDE: dict[str, Any] = {
+    "ratio": 2.0**0.125,
+    "least_share": 1e-6,
+    "narrowest": 1e-3,
+    "most_alphas": 400,
+}
 
 
 @dataclass(frozen=True)
@@ -208,24 +215,9 @@ def best_fitting(rss: Array, among: NDArray[np.intp]) -> int:
 # -- which alphas ------------------------------------------------------------------------------
 
 
-class _Search(NamedTuple):
-    """How closely and how far alphas are tried."""
-
-    ratio: float  # of neighbouring alphas while the ends are looked for
-    least_share: float  # the smallest alpha tried, as a share of the largest
-    narrowest: float  # the search for sizes stops at gaps of this width in log(alpha) ...
-    most_alphas: int  # ... and at this number of alphas
-
-
-# Below this share double precision tells no more.
-_DENSE = _Search(ratio=4.0, least_share=1e-16, narrowest=1e-6, most_alphas=4000)
-# With fewer rows than columns each alpha costs more, and both ends lie within a narrow range.
-_WIDE = _Search(ratio=2.0**0.125, least_share=1e-6, narrowest=1e-3, most_alphas=400)
-
-
 @dataclass(frozen=True)
 class SearchRange:
-    """Where to look for alphas."""
+    """Where to look for alphas, how closely and how far."""
 
     # For each target the largest drop of the residual sum of squares by one variable, over its
     # penalty factor.
@@ -235,7 +227,11 @@ class SearchRange:
     full: int
     always: int = 0  # number of variables without a penalty, which are in every model
     spread: float = 1.0  # the largest penalty factor over the smallest
-    search: _Search = _DENSE  # `_WIDE` if moments are thin, and their rank less than the columns
+    ratio: float = 4.0  # of neighbouring alphas while the ends are looked for
+    # The smallest alpha tried, as a share of the largest: below it double precision tells no more.
+    least_share: float = 1e-16
+    narrowest: float = 1e-6  # the search for sizes stops at gaps of this size in log(alpha) ...
+    most_alphas: int = 4000  # ... and at this number of alphas
 
     @classmethod
     def of(cls, problem: ScaledProblem, largest: int | None = None) -> "SearchRange":
@@ -259,7 +255,7 @@ class SearchRange:
             full = min(full, supported if largest is None else max(largest - always, 0))
         guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
         spread = float(most / least) if used.any() else 1.0
-        return cls(guess, full, always, spread, _WIDE if wide else _DENSE)
+        return cls(guess, full, always, spread, **(_WIDE if wide else {}))
 
 
 def one_alpha(alpha: Any) -> Array:
@@ -301,7 +297,7 @@ def _ends(sizes: Sizes, within: SearchRange) -> tuple[Array, Array]:
 
     Where no alpha gives the null or the full model, the alphas of the smallest and the largest.
     """
-    guess, full, ratio = within.guess, within.full, within.search.ratio
+    guess, full, ratio = within.guess, within.full, within.ratio
     top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
     climb = guess[:, np.newaxis] * ratio ** np.arange(_ROUND)
     while np.any(least > 0) and np.all(climb[:, 0] <= _MOST_TIMES * guess):
@@ -309,7 +305,7 @@ def _ends(sizes: Sizes, within: SearchRange) -> tuple[Array, Array]:
         climb = climb * ratio**_ROUND
     bottom, most = top / ratio, np.full(len(top), -1)
     descent = top[:, np.newaxis] * ratio ** -np.arange(1.0, _ROUND + 1)
-    least_share = within.search.least_share / within.spread
+    least_share = within.least_share / within.spread
     while np.any(most < full) and np.all(descent[:, 0] > least_share * top):
         kept = np.minimum(sizes(descent), full)
         bottom, fewest = _better(bottom, -most, descent, -kept)
@@ -336,14 +332,14 @@ def every_size(
     the gaps that remain are too narrow. Sizes need not fall as alpha grows, so a size found
     anywhere counts. If `only` one size is asked for, only the gaps around that size are filled.
     """
-    search, every = within.search, np.arange(within.full + 1)
+    every = np.arange(within.full + 1)
     alphas = alpha_grid(sizes, within, 4 * _ROUND + 1)[0]
     kept = sizes(alphas[np.newaxis])[0]
-    while len(alphas) < search.most_alphas:
+    while len(alphas) < within.most_alphas:
         missing = np.setdiff1d(every, kept)
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
-        apart = np.log(alphas[:-1] / alphas[1:]) > search.narrowest
+        apart = np.log(alphas[:-1] / alphas[1:]) > within.narrowest
         asked = True if only is None else (low <= only) & (only <= high)
         gaps = np.flatnonzero((absent > 0) & apart & asked)
         if not len(gaps):
