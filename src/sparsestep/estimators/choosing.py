@@ -1,11 +1,9 @@
-"""Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
+"""The choice of a model: by an alpha, a size, cross-validation or an information criterion.
 
-Each `by_...` fits the alphas it needs, chooses one by the functions of `selection`, and gives the
-model to `_Models`, which refines it with the rows and adds standard errors and notes. `fit_path`
-chooses none.
-
-Here `rows` are those of the moments. If they are given, coefficients of nearly collinear columns
-are refined with them.
+Each `by_...` takes moments and settings, fits the alphas it needs, chooses one by the functions of
+`selection`, and gives the model to `_Models`, which adds standard errors and notes. `fit_path` fits
+a path and chooses none. If the `rows` of the moments are given, they refine the coefficients of
+nearly collinear columns.
 """
 
 from collections.abc import Callable
@@ -47,7 +45,7 @@ def fit_path(
 ) -> tuple[Path, Collinearity]:
     """The path of one target for a number of alphas, for given ones, or for every size.
 
-    And how collinear the columns of its largest model are, with the error that is left.
+    Also the collinearity of its largest model, with the error after refinement.
     """
     moments = settings.about(moments.target(0))
     missing: tuple[int, ...] = ()
@@ -67,7 +65,7 @@ def fit_path(
 def _path(
     moments: Moments, fits: Fits, target: int, settings: Settings, rows: Table | None
 ) -> tuple[Path, float | None]:
-    """The models of one target, whose moments these are; and the error left, if refined."""
+    """The path of one target, given its moments; and the error after refinement, if refined."""
     n_nonzero = fits.n_nonzero
     rss, error = np.asarray(moments.rss(fits.coefs.T, fits.intercepts)), None
     if rows is not None:

@@ -1,9 +1,9 @@
 """Facts about a chosen model and its data, and the notes that they lead to.
 
-How well the columns kept can be told apart, and so how many digits and what standard errors their
-coefficients have (`Collinearity`); counts, means, deviations and collinear columns of all data
-(`Fingerprint`). Facts and notes are made once, with the fit, and are stored with the model and in
-its file.
+`Collinearity` is about the selected columns: condition number, standard errors, and the error that
+rounding leaves in the coefficients. `Fingerprint` is about all columns: means, deviations,
+effective rows, copies and correlated pairs. Both are made once, with the fit, and stored with the
+model.
 """
 
 import re
@@ -44,7 +44,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _BAD = 1e-6
 # Errors of the normal equations up to this size are not worth another look at the rows.
 GOOD = 1e-11
-# A column has a part in a combination that is nil if its weight there is above this.
+# A column belongs to a null vector if its entry there is above this in size.
 _PART = 1e-6
 # Number of pairs that are listed by name.
 _MOST_PAIRS = 20
@@ -69,14 +69,14 @@ _NAMES_OF_ROWS = re.compile(
 )
 
 
-# -- the columns kept --------------------------------------------------------------------------
+# -- the selected columns ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Collinearity:
-    """The condition of the columns kept, and what normal equations lose by it."""
+    """Condition of the selected columns, and the error that normal equations leave."""
 
-    support: Index  # the columns kept
+    support: Index  # the selected columns
     length: Array  # square roots of their sums of squares
     sums: Array  # C, their sums of squares and products in units of these lengths
     factor: Array  # the Cholesky factor of C; not valid if `rcond` is 0
@@ -102,10 +102,7 @@ class Collinearity:
         return solution / self.length
 
     def inverse_diagonal(self) -> Array:
-        """The diagonal of ``S^-1``; NaN for columns that depend on others, but for rounding.
-
-        Their effects are not identified.
-        """
+        """The diagonal of ``S^-1``; NaN where it is not identified, as columns are dependent."""
         if self.rcond > len(self.support) * _EPS:
             diagonal = np.diag(lapack.dpotri(self.factor, lower=True)[0])
         else:
@@ -139,7 +136,7 @@ class Collinearity:
 
 
 def collinearity(moments: Moments, coef: Array) -> Collinearity:
-    """How well the kept columns can be told apart, by the moments."""
+    """The condition of the columns of non-zero coefficients, by the moments."""
     support = np.flatnonzero(coef)
     C, length = unit_gram(moments, support)
     deviation = length / np.sqrt(moments.weight_sum)

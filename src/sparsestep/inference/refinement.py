@@ -1,13 +1,13 @@
-"""Least squares on the kept columns to the last digit, from the rows.
+"""Least squares on the selected columns to the last digit, from the rows.
 
-With the sums of the kept columns in units of their lengths, ``C = D^-1 S D^-1``, normal equations
-lose as many digits as the condition number of C has, which is the square of that of the columns
-(`collinearity`). The digits come back by iterative refinement: with the residual r of the rows in
-twice the precision (pairs of doubles, high + low),
+With C the Gram matrix of these columns at unit length, normal equations lose as many digits as the
+condition number of C has, which is the square of that of the columns (`collinearity`). The digits
+come back by iterative refinement: with the residual r of the rows in twice the precision (pairs of
+doubles, high + low),
 
     b += S^-1 (X - c)'W r,      intercept += 1'W r / 1'W 1 - c'(the change of b),
 
-where S and c, the centred sums and means, need only be roughly right. Each round multiplies the
+where S and c, the Gram matrix and the means, need only be roughly right. Each round multiplies the
 error by about 1e-16 times the condition number of S. Where that is no help, the rows themselves are
 factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refined together (Björck
 1967), which takes the square root of that condition number instead.
@@ -59,7 +59,7 @@ def refine(
     known: Collinearity,
     settings: Settings,
 ) -> tuple[Array, float, float]:
-    """Coefficients and intercept of least squares on the kept columns, and the error left in them.
+    """Coefficients and intercept of least squares on the selected columns, and their error.
 
     Columns that depend on each other have many; then it is the solution of least norm in the units
     of the equations. The model is that of `index` among the `fits`, `moments` are those of the rows
@@ -102,7 +102,7 @@ def refine_path(
     ever: Collinearity,
     settings: Settings,
 ) -> tuple[Fits, Array, float] | None:
-    """Many models, their residual sums of squares, and the largest error left; if rows give more.
+    """Refined models, their residual sums of squares and largest error; None if none needs it.
 
     In plain doubles, so that a round for all models is two products with the rows. `ever` is the
     `collinearity` of all columns that any of the models keeps; the rest is as in `refine`.

@@ -1,6 +1,7 @@
 """Moments: the sums of the rows that the method needs, in one pass over any number of rows.
 
-The class is the public interface to `sums` (the rows and the formulas) and `file`.
+The class is the public interface to `sums` (the rows and the formulas) and `file`. Below it,
+training sets are merged from folds, and folds checked: no row counts twice, and none is forgotten.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Models for alphas: for given ones, for a grid from the null to the full model, for every size.
+"""Fits for alphas: given ones, a grid from the null to the full model, or one for every size.
 
-Moments become scaled problems, the solvers' coefficients come back in the units of the data.
-`Sizes` below is a function from alphas, a row for each target, to the numbers of variables that
-their models keep. The engine fits many alphas for little more than the cost of one, so alphas are
-tried in rounds of many.
+Moments become scaled problems; the solvers' coefficients come back in the units of the data. The
+ends of a grid and the alphas of a size are found by trial: the engine fits many alphas for little
+more than the cost of one, so each round tries many. The search knows the models only by `Sizes`, a
+function from alphas (a row for each target) to the numbers of selected variables.
 """
 
 import threading

@@ -1,9 +1,11 @@
 """From moments to the scaled problem that the engine solves, and its coefficients back again.
 
-Without standardization the problem has the numbers as given. With it, columns and target are
-divided by their standard deviations first (about zero if there is no intercept) and alpha by the
-target's variance: the answer then follows a change of units instead of depending on it, although
-gamma_0, gamma_stop and epsilon are absolute numbers.
+With standardization, columns and target are divided by their standard deviations, and alpha by the
+target's variance, so that the answer does not depend on units although gamma_0, gamma_stop and
+epsilon are absolute numbers. Without it the numbers stay as given.
+
+A fit without an intercept is a fit to moments about zero instead of the means: no other function of
+the package knows the difference, except that the means take a degree of freedom.
 """
 
 from collections.abc import Callable, Mapping, Sequence
