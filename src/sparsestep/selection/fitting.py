@@ -180,9 +180,9 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
     if problem.is_thin and settings.solver != "reference" and alpha > 0:
         [sets] = problem.working_sets
         sets.solve(alphas[0])
-        outside = np.ones(moments.n_features, dtype=bool)
-        outside[sets.sets[0]] = False
-        problem.left[:, outside] = 0.0
+        factor = np.full(moments.n_features, np.inf)
+        factor[sets.sets[0]] = problem.factor[sets.sets[0]]
+        problem = replace(problem, factor=factor)
     # The last step at each gamma overwrites those before it.
     steps: dict[float, Array] = {}
     final = _literally(problem, alphas, settings, steps.__setitem__)[0][0, 0]
@@ -236,13 +236,13 @@ class SearchRange:
     @classmethod
     def of(cls, problem: ScaledProblem, largest: int | None = None) -> "SearchRange":
         """That of a problem; `largest` is the size asked for, if it is only one."""
-        moments, size, factor = problem.moments, problem.diag, problem.factor
-        always = int(np.count_nonzero((size > 0) & (factor == 0)))
-        used = (size > 0) & (factor > 0)
-        factor = factor[used]
+        moments, may, factor = problem.moments, problem.may, problem.factor
+        always = int(np.count_nonzero(may & (factor == 0)))
+        used = may & (factor > 0)
+        size, factor = problem.diag[used], factor[used]
         least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
         with np.errstate(over="ignore"):
-            drop = (problem.q[:, used] / np.sqrt(size[used])) ** 2 / factor
+            drop = (problem.q[:, used] / np.sqrt(size)) ** 2 / factor
             drop = np.max(drop, axis=1, initial=0.0)
             # For a target that no variable explains, its variance instead.
             drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))

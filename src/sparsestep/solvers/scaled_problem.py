@@ -233,16 +233,16 @@ def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
 class ScaledProblem:
     """Least squares for one set of moments in the units of the engine, whatever the alphas.
 
-    Columns that may not enter are zero. Of equal columns one may: that of the smallest penalty
-    factor, and of those the first. Which of them the loop would keep is decided by rounding, and it
-    would share them out at alpha = 0. Of columns without a penalty those may not that earlier ones
-    span: nothing says how to share.
+    The penalty factor is infinite for columns that may not enter. Of equal columns one may: that of
+    the smallest penalty factor, and of those the first. Rounding decides which of them the loop
+    keeps, and at alpha = 0 it shares the effect out. Of columns without a penalty those may not
+    enter that earlier ones span, because nothing says how to share.
     """
 
     moments: Moments  # about zero if there is no intercept
     scale_x: Array  # (m,), 1 for a constant column
     scale_y: Array  # (n_targets,)
-    factor: Array  # (m,), penalty factors
+    factor: Array  # (m,), penalty factors, infinite for columns that may not enter
     schedule: Schedule
     left: Array  # X'X, (m, m); of thin moments the rows A instead, (n_rows, m)
     right: Array  # X'y, (n_targets, m); of thin moments the targets, (n_targets, n_rows)
@@ -263,14 +263,8 @@ class ScaledProblem:
                 left /= scale_x[:, np.newaxis]
             right = right / scale_x / scale_y[:, np.newaxis]
         out = _excluded(left, moments.is_thin, settings)
-        if out.any():
-            # The moments' own matrix stays as it is.
-            left = left if left.flags.writeable else left.copy()
-            left[:, out] = 0.0
-            if not moments.is_thin:
-                left[out], right[:, out] = 0.0, 0.0
-        how = settings.factors(len(scale_x)), settings.schedule
-        return cls(moments, scale_x, scale_y, *how, left, right)
+        factor = np.where(out, np.inf, settings.factors(len(scale_x)))
+        return cls(moments, scale_x, scale_y, factor, settings.schedule, left, right)
 
     @property
     def is_thin(self) -> bool:
@@ -299,14 +293,20 @@ class ScaledProblem:
         """``X'y`` of each target, (n_targets, m)."""
         return self.right @ self.left if self.is_thin else self.right
 
+    @property
+    def may(self) -> NDArray[np.bool_]:
+        """The columns that may enter, of some length."""
+        return (self.diag > 0) & np.isfinite(self.factor)
+
     @cached_property
     def rank(self) -> int:
-        """The rank of the columns but for rounding."""
+        """The rank of the columns that may enter, but for rounding."""
+        used = np.flatnonzero(self.may)
         if self.is_thin:
             # Not the number of rows: copies of a row do not raise the rank.
+            A = self.left[:, used] if len(used) < len(self.factor) else self.left
             with one_blas_thread():
-                return int(np.linalg.matrix_rank(self.left @ self.left.T, hermitian=True))
-        used = np.flatnonzero(self.diag)
+                return int(np.linalg.matrix_rank(A @ A.T, hermitian=True))
         spanned = spanned_by_earlier(self.left[np.ix_(used, used)], negligible(len(used)))
         independent = len(used) - int(np.count_nonzero(spanned))
         return min(self.moments.n_samples - self.moments._df_of_means, independent)
