@@ -49,10 +49,10 @@ def fit_path(
     """
     moments = settings.about(moments.target(0))
     missing: tuple[int, ...] = ()
+    problem = ScaledProblem.of(moments, settings)
     if by_size := isinstance(alphas, str):
-        fits, missing = fit_every_size(moments, settings)
+        fits, missing = fit_every_size(problem, settings)
     else:
-        problem = ScaledProblem.of(moments, settings)
         alphas = alphas_to_fit(problem, alphas, settings)
         [[fits]] = fit_alphas([problem], alphas, settings)
     path, error = _path(moments, fits, 0, settings, rows)
@@ -106,23 +106,23 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
     models = _Models(moments, replace(settings, polish="swap"), rows)
     moments = models.moments
     for t in range(np.size(moments.mean_y)):
-        fits = fit_size(moments.target(t), size, settings)
+        problem = ScaledProblem.of(moments.target(t), settings)
+        fits = fit_size(problem, size, settings)
         nearest = int(fits.n_nonzero[0])
         if nearest != size:
             names = _target_names(moments, rows)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
-            why = _why(moments.target(t), size, fits, settings)
+            why = _why(problem, size, fits, settings)
             noun = "variable" if size == 1 else "variables"
-            problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
-            raise ModelSizeError(size, problem, nearest)
+            what = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
+            raise ModelSizeError(size, what, nearest)
         models.add(t, fits, 0, f"{variables(size)} asked for")
     return models.fitted()
 
 
-def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
+def _why(problem: ScaledProblem, size: int, nearest: Fits, settings: Settings) -> str:
     """Why no model has `size` variables, as far as that is known."""
-    factor = settings.penalty_factor
-    always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
+    moments, always = problem.moments, int(np.count_nonzero(problem.may & (problem.factor == 0)))
     if always > size:
         return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
     found = int(nearest.n_nonzero[0])

@@ -189,9 +189,8 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
     return np.array(list(steps)), np.column_stack([*list(steps.values())[:-1], final])
 
 
-def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
+def swapped(problem: ScaledProblem, fits: Fits, sizes: Sequence[int]) -> Fits:
     """Models of one target and these sizes that no swap of two variables improves."""
-    problem = ScaledProblem.of(moments, settings)
     alphas, coefs = problem.alphas(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
     coefs = polished(problem, alphas, coefs, sizes=sizes)
     return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]
@@ -370,7 +369,7 @@ def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Setting
 
 
 def fit_every_size(
-    moments: Moments, settings: Settings, only: int | None = None
+    problem: ScaledProblem, settings: Settings, only: int | None = None
 ) -> tuple[Fits, tuple[int, ...]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
@@ -378,7 +377,6 @@ def fit_every_size(
     size is asked for, other sizes are found by chance. Polishing swaps variables at each size: to
     lower the exact objective would lose sizes that the loop has.
     """
-    problem = ScaledProblem.of(moments, settings)
     within = SearchRange.of(problem, only)
     plain = replace(settings, polish=None)
     rounds: list[Fits] = []
@@ -394,7 +392,7 @@ def fit_every_size(
         np.concatenate([fits.intercepts for fits in rounds]),
         max(fits.n_iter for fits in rounds),
     )
-    rss = np.asarray(moments.rss(found.coefs.T, found.intercepts))
+    rss = np.asarray(problem.moments.rss(found.coefs.T, found.intercepts))
     by_alpha = np.argsort(-found.alphas, kind="stable")
     kept = found.n_nonzero[by_alpha]
     best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
@@ -404,16 +402,16 @@ def fit_every_size(
         best[0] = by_alpha[more[0] - 1 if len(more) else 0]
     found = found.take(best[np.argsort(-found.alphas[best], kind="stable")])
     if settings.polish is not None:
-        found = swapped(moments, found, found.n_nonzero.tolist(), settings)
+        found = swapped(problem, found, found.n_nonzero.tolist())
     return found, tuple(size + within.always for size in missing)
 
 
-def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
+def fit_size(problem: ScaledProblem, size: int, settings: Settings) -> Fits:
     """For one target the best fitting model found of this size, or of a size near it.
 
     The swaps start from the loop's model of this size, or of the nearest that it has. Its alpha is
     returned.
     """
-    fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
+    fits, _ = fit_every_size(problem, replace(settings, polish=None), only=size)
     nearest = np.argmin(np.abs(fits.n_nonzero - size), keepdims=True)
-    return swapped(moments, fits.take(nearest), [size], settings)
+    return swapped(problem, fits.take(nearest), [size])
