@@ -244,15 +244,14 @@ class SearchRange:
             drop = (problem.q[:, used] / np.sqrt(size)) ** 2 / factor
             drop = np.max(drop, axis=1, initial=0.0)
             # For a target that no variable explains, its variance instead.
-            drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
-            guess = drop * problem.scale_y**2
+            guess = np.where(drop > 0, drop, 1.0) * problem.scale_y**2
         rank = problem.rank - always
         full = min(len(factor), max(rank, 0))
         wide = problem.is_thin and rank < len(factor)
         if wide:
             supported = supported_size(rank + moments._df_of_means, len(factor))
             full = min(full, supported if largest is None else max(largest - always, 0))
-        guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
+        guess = guess.clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
         spread = float(most / least) if used.any() else 1.0
         return cls(guess, full, always, spread, **(_WIDE if wide else {}))
 
