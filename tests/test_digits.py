@@ -198,7 +198,7 @@ def test_the_condition_number_is_that_of_the_standardized_columns():
     X, y = table(50, 4, correlation=0.9, mean=30.0)
     X *= [1.0, 1e5, 1e-7, 3.0]
     coef = np.array([1.0, 2.0, 0.0, 3.0])
-    known = collinearity(Moments.from_data(X, y), coef, fit_intercept=True)
+    known = collinearity(Moments.from_data(X, y), coef)
     assert_array_equal(known.support, [0, 1, 3])
     Z = X[:, known.support]
     Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)

@@ -5,8 +5,8 @@ Everything is written in the cosine and sine of the triangle with legs ``b`` and
     c = b / h,   s = gamma / h,   h = sqrt(b^2 + gamma^2),
 
 because ``b^2`` and ``gamma^2`` overflow or vanish long before the answers do. Coefficients `b`,
-those of the step before `b_old` (the supporting points of the majorizer) and the positive widths
-`gamma` are broadcast against each other.
+those of the step before `b_old` (the supporting points of the majorizer) and the positive `gamma`
+are broadcast against each other.
 """
 
 import numpy as np

@@ -1,4 +1,8 @@
-"""Independent tasks side by side, each with one thread of linear algebra."""
+"""Independent tasks side by side, each with one thread of linear algebra.
+
+Small matrices are multiplied fastest by one thread; so tasks such as folds and blocks of rows share
+the threads instead.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

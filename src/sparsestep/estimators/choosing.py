@@ -1,11 +1,9 @@
-"""Where a model is chosen: by an alpha, a size, cross-validation or an information criterion.
+"""The choice of a model: by an alpha, a size, cross-validation or an information criterion.
 
-Each `by_...` fits the alphas it needs, chooses one by the functions of `selection`, and gives the
-model to `_Models`, which refines it with the rows and adds standard errors and notes. `fit_path`
-chooses none.
-
-Here `rows` are those of the moments. If they are given, coefficients of nearly collinear columns
-are refined with them.
+Each `by_...` takes moments and settings, fits the alphas it needs, chooses one by the functions of
+`selection`, and gives the model to `_Models`, which adds standard errors and notes. `fit_path` fits
+a path and chooses none. If the `rows` of the moments are given, they refine the coefficients of
+nearly collinear columns.
 """
 
 from collections.abc import Callable
@@ -47,19 +45,19 @@ def fit_path(
 ) -> tuple[Path, Collinearity]:
     """The path of one target for a number of alphas, for given ones, or for every size.
 
-    And how collinear the columns of its largest model are, with the error that is left.
+    Also the collinearity of its largest model, with the error after refinement.
     """
-    moments = moments.target(0)
+    moments = settings.about(moments.target(0))
     missing: tuple[int, ...] = ()
+    problem = ScaledProblem.of(moments, settings)
     if by_size := isinstance(alphas, str):
-        fits, missing = fit_every_size(moments, settings)
+        fits, missing = fit_every_size(problem, settings)
     else:
-        problem = ScaledProblem.of(moments, settings)
         alphas = alphas_to_fit(problem, alphas, settings)
         [[fits]] = fit_alphas([problem], alphas, settings)
     path, error = _path(moments, fits, 0, settings, rows)
     fullest = path.coefs[:, np.argmax(path.n_nonzero)]
-    known = collinearity(moments, fullest, fit_intercept=settings.fit_intercept)
+    known = collinearity(moments, fullest)
     known = known if error is None else replace(known, error=error)
     return replace(path, missing_sizes=missing, by_size=by_size), known
 
@@ -67,12 +65,12 @@ def fit_path(
 def _path(
     moments: Moments, fits: Fits, target: int, settings: Settings, rows: Table | None
 ) -> tuple[Path, float | None]:
-    """The models of one target, whose moments these are; and the error left, if refined."""
+    """The path of one target, given its moments; and the error after refinement, if refined."""
     n_nonzero = fits.n_nonzero
     rss, error = np.asarray(moments.rss(fits.coefs.T, fits.intercepts)), None
     if rows is not None:
         largest = np.abs(fits.coefs).max(axis=0, initial=0.0)
-        ever = collinearity(moments, largest, fit_intercept=settings.fit_intercept)
+        ever = collinearity(moments, largest)
         # Some of the columns are no nearer to collinear than all of them, if rows tell all apart.
         if len(ever.support) and not 0 < ever.expected <= GOOD:
             refined = refine_path(rows, target, moments, fits, ever, settings)
@@ -95,7 +93,7 @@ def by_alpha(
 ) -> Fitted:
     """The model of one alpha, the only entry of an array."""
     models = _Models(moments, settings, rows)
-    for t, fits in enumerate(fit_alphas([moments], alpha, settings)[0]):
+    for t, fits in enumerate(fit_alphas([models.moments], alpha, settings)[0]):
         models.add(t, fits, 0, "given")
     return models.fitted()
 
@@ -106,24 +104,25 @@ def by_size(moments: Moments, size: int, settings: Settings, rows: Table | None 
         raise ModelSizeError(size, f"is more than the {moments.n_features} columns")
     # After the swaps the model is least squares, as after polishing.
     models = _Models(moments, replace(settings, polish="swap"), rows)
+    moments = models.moments
     for t in range(np.size(moments.mean_y)):
-        fits = fit_size(moments.target(t), size, settings)
+        problem = ScaledProblem.of(moments.target(t), settings)
+        fits = fit_size(problem, size, settings)
         nearest = int(fits.n_nonzero[0])
         if nearest != size:
             names = _target_names(moments, rows)
             of_target = f" of target {names[t]!r}" if len(names) > 1 else ""
-            why = _why(moments.target(t), size, fits, settings)
+            why = _why(problem, size, fits, settings)
             noun = "variable" if size == 1 else "variables"
-            problem = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
-            raise ModelSizeError(size, problem, nearest)
+            what = f"{noun}{of_target} was found; the nearest has {nearest}{why}"
+            raise ModelSizeError(size, what, nearest)
         models.add(t, fits, 0, f"{variables(size)} asked for")
     return models.fitted()
 
 
-def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
+def _why(problem: ScaledProblem, size: int, nearest: Fits, settings: Settings) -> str:
     """Why no model has `size` variables, as far as that is known."""
-    factor = settings.penalty_factor
-    always = 0 if factor is None else int(np.count_nonzero((factor == 0) & (moments.diag > 0)))
+    moments, always = problem.moments, int(np.count_nonzero(problem.may & (problem.factor == 0)))
     if always > size:
         return f", as {variables(always)} {'is' if always == 1 else 'are'} always kept"
     found = int(nearest.n_nonzero[0])
@@ -131,11 +130,7 @@ def _why(moments: Moments, size: int, nearest: Fits, settings: Settings) -> str:
         return ""
     if moments.rss(nearest.coefs[0], nearest.intercepts[0]) <= _ROUNDING * moments.yty:
         return ", which explain the target fully" if found else ", as the target is constant"
-    if not settings.fit_intercept:
-        return ""  # Moments are about means, which may hide a dimension.
-    length = np.sqrt(np.where(moments.diag > 0, moments.diag, 1.0))
-    X = moments.rows[0] if moments.is_thin else moments.xtx / length[:, np.newaxis]
-    rank = int(np.linalg.matrix_rank(X / length, tol=_ROUNDING))
+    rank = ScaledProblem.of(moments, replace(settings, penalty_factor=None)).rank
     return f", as no more than {rank} columns are independent" if rank < size else ""
 
 
@@ -150,22 +145,20 @@ def by_validation(
 ) -> Fitted:
     """The model that a rule chooses by the held-out errors of all alphas; or an average."""
     _check_rule(rule, shrink, len(parts.test))
-    whole = parts.whole
+    models = _Models(parts.whole, settings, rows)
+    whole, train = models.moments, [settings.about(part) for part in parts.train]
     problem = ScaledProblem.of(whole, settings)
     grid = alphas_to_fit(problem, alphas, settings)
     for tried in np.atleast_2d(grid):
         say(f"{len(tried)} alphas from {tried[0]:.3g} to {tried[-1]:.3g}")
-    all_fits = fit_alphas([problem, *parts.train], grid, settings)
-    models = _Models(whole, settings, rows)
+    all_fits = fit_alphas([problem, *train], grid, settings)
     for t, fits in enumerate(map(list, zip(*all_fits, strict=True))):
-        data = [moments.target(t) for moments in (whole, *parts.train)]
+        data = [moments.target(t) for moments in (whole, *train)]
         tests = [moments.target(t) for moments in parts.test]
         errors = validation_errors(fits[1:], tests, whole.weight_sum)
         rho = None
         if shrink is not None:
-            rho, fits, errors = shrunk_by_validation(
-                data, fits, tests, errors, fit_intercept=settings.fit_intercept
-            )
+            rho, fits, errors = shrunk_by_validation(data, fits, tests, errors)
             say(f"shrinkage {rho:.4g}")
         path, _ = _path(data[0], fits[0], t, settings, None if rho else rows)
         sizes = path.n_nonzero
@@ -175,8 +168,8 @@ def by_validation(
             of_rule = errors.of_rule(rule, sizes)
         else:
             weights = model_weights(errors)
-            average = averaged(weights, path.coefs.T, data[0], rho or 0.0, settings)
-            of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, rho or 0.0, settings)
+            average = averaged(weights, path.coefs.T, data[0], rho or 0.0)
+            of_rule = errors_of_averages(errors, fits[1:], data[1:], tests, rho or 0.0)
         cv = CVResult(
             mse=errors.mse,
             mean=errors.mean,
@@ -232,11 +225,11 @@ def by_criterion(
     rows: Table | None = None,
 ) -> Fitted:
     """The model of the smallest information criterion."""
-    problem = ScaledProblem.of(moments, settings)
-    grid = alphas_to_fit(problem, alphas, settings)
     models = _Models(moments, settings, rows)
+    problem = ScaledProblem.of(models.moments, settings)
+    grid = alphas_to_fit(problem, alphas, settings)
     for t, fits in enumerate(fit_alphas([problem], grid, settings)[0]):
-        one = moments.target(t)
+        one = models.moments.target(t)
         path, _ = _path(one, fits, t, settings, rows)
         index, values = path.select(criterion).index, path.criterion(criterion)
         name = criterion.upper()
@@ -250,7 +243,8 @@ class _Models:
     """Collects the model of each target, and the notes on them."""
 
     def __init__(self, moments: Moments, settings: Settings, rows: Table | None) -> None:
-        self._moments, self._settings, self._rows = moments, settings, rows
+        self._about_means, self._settings, self._rows = moments, settings, rows
+        self.moments = settings.about(moments)
         self._models: list[TargetModel] = []
         self._n_iter = 0
         self._notes: list[Note] = []
@@ -263,7 +257,7 @@ class _Models:
         Nothing lies beyond the ends of an `automatic` grid, the null and the full model; but with
         more columns than rows such a grid ends at the number of variables that the rows support.
         """
-        m, n, sizes = len(path.coefs), self._moments.n_samples, path.n_nonzero
+        m, n, sizes = len(path.coefs), self.moments.n_samples, path.n_nonzero
         if criterion is not None:
             among = supported(sizes, path.supported_size)
             sizes, index = sizes[among], int(np.searchsorted(among, index))
@@ -298,8 +292,8 @@ class _Models:
         coef, intercept, inclusion = average or one_fit
         alpha = float(fits.alphas[index])
         self._n_iter = max(self._n_iter, fits.n_iter)
-        one = self._moments.target(target)
-        known = collinearity(one, coef, fit_intercept=settings.fit_intercept)
+        one = self.moments.target(target)
+        known = collinearity(one, coef)
         least_squares = inclusion is None and not (cv and cv.shrinkage)
         if least_squares:
             advice = "drop some of them, or fit the rows in memory."
@@ -308,19 +302,20 @@ class _Models:
             if rows is not None and known.expected > GOOD:
                 refined = refine(rows, target, one, fits, index, known, settings)
                 coef, intercept, known = *refined[:2], replace(known, error=refined[2])
-            if lost := known.warn(advice):
+            if lost := known.lost(advice):
+                warn(lost)
                 self._notes.append(LostDigits(target, lost.condition_number, lost.digits))
-        errors, free = known.standard_errors(one, coef, fit_intercept=settings.fit_intercept)
+        errors, free = known.standard_errors(one, coef)
         if not least_squares:
             errors[:] = np.nan  # The formula is for least squares, not for averages or ridge.
-        total = float(one.yty if settings.fit_intercept else one.rss(np.zeros_like(coef), 0.0))
+        total = one.yty
         rss = float(one.rss(coef, intercept))
         r2 = (1.0 - rss / total if np.any(coef) else 0.0) if total > 0 else np.nan
         kept = np.flatnonzero(coef).tolist()
         if cv is None and criterion is None:
             self._note_many(target, kept)
         # As many variables as rows determine any target.
-        if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - settings.fit_intercept:
+        if rss <= _ROUNDING * total and 0 < len(kept) < one.n_samples - one._df_of_means:
             self._notes.append(Determined(target, kept))
         self._models.append(
             TargetModel(
@@ -342,17 +337,17 @@ class _Models:
 
     def _note_many(self, target: int, kept: list[int]) -> None:
         """Warn of a model that has more variables than its rows can support, and note it."""
-        n, m = self._moments.n_samples, self._moments.n_features
+        n, m = self.moments.n_samples, self.moments.n_features
         chosen = int(np.count_nonzero(self._settings.factors(m)[kept]))
-        if self._moments.is_thin and chosen > supported_size(n, m):
+        if self.moments.is_thin and chosen > supported_size(n, m):
             note = ManyVariables(target, chosen, supported_size(n, m), n)
             self._notes.append(note)
-            text = note.text(made_up_names(m), _target_names(self._moments, self._rows))
+            text = note.text(made_up_names(m), _target_names(self.moments, self._rows))
             warn(ManyVariablesWarning(text))
 
     def fitted(self) -> Fitted:
         """All models, the fingerprint of their data, and the notes on both."""
-        moments = self._moments
+        moments = self._about_means
         kept = [np.flatnonzero(model.coef) for model in self._models]
         of_any = np.unique(np.concatenate(kept))
         fingerprint = Fingerprint.of(moments, of_any, self._rows)

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -47,6 +49,24 @@ from sparsestep.words import made_up_names
 
 Array = NDArray[np.float64]
 _T = TypeVar("_T")
+
+# Attributes of a fitted estimator, and where its models have them.
+_SHOWN = {
+    "coef_": attrgetter("coef"),
+    "intercept_": attrgetter("intercept"),
+    "alpha_": attrgetter("alpha"),
+    "alphas_": attrgetter("path.alphas"),
+    "mse_path_": attrgetter("cv.mse"),
+    "cv_mean_": attrgetter("cv.mean"),
+    "cv_se_": attrgetter("cv.se"),
+    "cv_paired_se_": attrgetter("cv.paired_se"),
+    "alpha_min_": attrgetter("cv.alpha_min"),
+    "alpha_paired_": attrgetter("cv.alpha_paired"),
+    "alpha_1se_": attrgetter("cv.alpha_1se"),
+    "shrinkage_": attrgetter("cv.shrinkage"),
+    "inclusion_": attrgetter("inclusion"),
+    "criterion_path_": attrgetter("criterion"),
+}
 
 # How often a long fit reports its progress, if `verbose`.
 _SECONDS_BETWEEN_LINES = 2.0
@@ -356,33 +376,15 @@ class _SparseStepBase(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type:
 
     def _show(self, fitted: Fitted) -> None:
         """Set the attributes of a fitted model."""
-        self._fitted = fitted
-        targets = fitted.targets
-        self.coef_ = self._one_or_all([target.coef for target in targets])
-        self.intercept_ = self._one_or_all([target.intercept for target in targets])
-        self.alpha_ = self._one_or_all([target.alpha for target in targets])
-        self.n_iter_ = fitted.n_iter
-        paths = [target.path for target in targets if target.path is not None]
-        if paths:
+        self._fitted, self.n_iter_ = fitted, fitted.n_iter
+        paths = [target.path for target in fitted.targets]
+        if paths[0] is not None:
             self.path_ = paths[0] if self._flat_y else paths
-            self.alphas_ = self._one_or_all([path.alphas for path in paths])
-        tables = [target.cv for target in targets if target.cv is not None]
-        if tables:
-            self.mse_path_ = self._one_or_all([cv.mse for cv in tables])
-            self.cv_mean_ = self._one_or_all([cv.mean for cv in tables])
-            self.cv_se_ = self._one_or_all([cv.se for cv in tables])
-            self.alpha_min_ = self._one_or_all([cv.alpha_min for cv in tables])
-            self.cv_paired_se_ = self._one_or_all([cv.paired_se for cv in tables])
-            self.alpha_paired_ = self._one_or_all([cv.alpha_paired for cv in tables])
-            self.alpha_1se_ = self._one_or_all([cv.alpha_1se for cv in tables])
-            if tables[0].shrinkage is not None:
-                self.shrinkage_ = self._one_or_all([cv.shrinkage for cv in tables])
-        inclusion = [target.inclusion for target in targets if target.inclusion is not None]
-        if inclusion:
-            self.inclusion_ = self._one_or_all(inclusion)
-        criteria = [target.criterion for target in targets if target.criterion is not None]
-        if criteria:
-            self.criterion_path_ = self._one_or_all(criteria)
+        for attribute, get in _SHOWN.items():
+            with suppress(AttributeError):  # there is no path, or no cross-validation
+                values = [get(target) for target in fitted.targets]
+                if values[0] is not None:
+                    setattr(self, attribute, self._one_or_all(values))
 
     def _one_or_all(self, values: Any) -> Any:
         """The value of the only target, or those of all as an array."""
@@ -771,5 +773,6 @@ def sparsestep_path(
     settings = model._settings()
     with np.errstate(under="ignore"), one_blas_thread():
         path, known = fit_path(moments, wanted, settings, rows)
-    known.warn("drop some of them, or fit one alpha to the rows.")
+    if lost := known.lost("drop some of them, or fit one alpha to the rows."):
+        warn(lost)
     return path

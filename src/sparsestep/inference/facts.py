@@ -1,9 +1,9 @@
 """Facts about a chosen model and its data, and the notes that they lead to.
 
-How well the columns kept can be told apart, and so how many digits and what standard errors their
-coefficients have (`Collinearity`); counts, means, deviations and collinear columns of all data
-(`Fingerprint`). Facts and notes are made once, with the fit, and are stored with the model and in
-its file.
+`Collinearity` is about the selected columns: condition number, standard errors, and the error that
+rounding leaves in the coefficients. `Fingerprint` is about all columns: means, deviations,
+effective rows, copies and correlated pairs. Both are made once, with the fit, and stored with the
+model.
 """
 
 import re
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from sparsestep.errors import LostDigitsWarning, warn
+from sparsestep.errors import LostDigitsWarning
 from sparsestep.inference.notes import (
     COLLINEAR,
     Collinear,
@@ -44,7 +44,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _BAD = 1e-6
 # Errors of the normal equations up to this size are not worth another look at the rows.
 GOOD = 1e-11
-# A column has a part in a combination that is nil if its weight there is above this.
+# A column belongs to a null vector if its entry there is above this in size.
 _PART = 1e-6
 # Number of pairs that are listed by name.
 _MOST_PAIRS = 20
@@ -69,14 +69,14 @@ _NAMES_OF_ROWS = re.compile(
 )
 
 
-# -- the columns kept --------------------------------------------------------------------------
+# -- the selected columns ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Collinearity:
-    """The condition of the columns kept, and what normal equations lose by it."""
+    """Condition of the selected columns, and the error that normal equations leave."""
 
-    support: Index  # the columns kept
+    support: Index  # the selected columns
     length: Array  # square roots of their sums of squares
     sums: Array  # C, their sums of squares and products in units of these lengths
     factor: Array  # the Cholesky factor of C; not valid if `rcond` is 0
@@ -102,10 +102,7 @@ class Collinearity:
         return solution / self.length
 
     def inverse_diagonal(self) -> Array:
-        """The diagonal of ``S^-1``; NaN for columns that depend on others, but for rounding.
-
-        Their effects are not identified.
-        """
+        """The diagonal of ``S^-1``; NaN where it is not identified, as columns are dependent."""
         if self.rcond > len(self.support) * _EPS:
             diagonal = np.diag(lapack.dpotri(self.factor, lower=True)[0])
         else:
@@ -115,50 +112,41 @@ class Collinearity:
             diagonal[np.any(np.abs(vectors[:, null]) > _PART, axis=1)] = np.nan
         return np.asarray(diagonal / self.length / self.length)
 
-    def standard_errors(
-        self, moments: Moments, coef: Array, *, fit_intercept: bool
-    ) -> tuple[Array, float]:
+    def standard_errors(self, moments: Moments, coef: Array) -> tuple[Array, float]:
         """Standard errors of the non-zero coefficients, NaN elsewhere; and the degrees of freedom.
 
         As if the variables kept, A, had been chosen beforehand: with n the sum of the weights
 
-            sigma^2 = rss / (n - |A| - intercept),    cov(b_A) = sigma^2 (S_AA)^-1.
+            sigma^2 = rss / (n - |A| - 1),    cov(b_A) = sigma^2 (S_AA)^-1,
+
+        and without an intercept n - |A| degrees of freedom.
         """
         errors = np.full(len(coef), np.nan)
-        free = moments.weight_sum - len(self.support) - fit_intercept
+        free = moments.weight_sum - len(self.support) - moments._df_of_means
         if free <= 0 or not len(self.support):
             return errors, max(float(free), 0.0)
-        rss = float(moments.rss(coef) if fit_intercept else moments.rss(coef, 0.0))
-        errors[self.support] = np.sqrt(rss / free) * np.sqrt(self.inverse_diagonal())
+        errors[self.support] = np.sqrt(moments.rss(coef) / free) * np.sqrt(self.inverse_diagonal())
         return errors, float(free)
 
     def lost(self, advice: str) -> LostDigitsWarning | None:
-        """What to say if the error has left fewer than six digits."""
+        """The warning if fewer than six digits are right, with an advice."""
         if self.error > _BAD:
             return LostDigitsWarning(self.condition_number, self.error, advice)
         return None
 
-    def warn(self, advice: str) -> LostDigitsWarning | None:
-        """Say so if the error has left fewer than six digits; and what was said."""
-        if lost := self.lost(advice):
-            warn(lost)
-        return lost
 
-
-def collinearity(moments: Moments, coef: Array, *, fit_intercept: bool) -> Collinearity:
-    """How well the kept columns can be told apart, by the moments."""
+def collinearity(moments: Moments, coef: Array) -> Collinearity:
+    """The condition of the columns of non-zero coefficients, by the moments."""
     support = np.flatnonzero(coef)
-    C, length = unit_gram(moments, support, fit_intercept=fit_intercept)
-    offset = 0.0
-    if fit_intercept:
-        deviation = length / np.sqrt(moments.weight_sum)
-        offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
+    C, length = unit_gram(moments, support)
+    deviation = length / np.sqrt(moments.weight_sum)
+    offset = float(np.max(np.abs(moments.mean_x[support]) / deviation, initial=0.0))
     factor, rcond = C, 0.0
     if len(support):
         factor, failed = lapack.dpotrf(C, lower=True)
         if not failed:
             rcond = float(lapack.dpocon(factor, np.linalg.norm(C, 1), uplo="L")[0])
-    rank = moments.n_samples - fit_intercept
+    rank = moments.n_samples - moments._df_of_means
     error = _EPS / max(rcond, _EPS) if 0 < len(support) <= rank else 0.0
     return Collinearity(support, length, C, factor, rcond, offset, error)
 

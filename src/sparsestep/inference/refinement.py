@@ -1,20 +1,20 @@
-"""Least squares on the kept columns to the last digit, from the rows.
+"""Least squares on the selected columns to the last digit, from the rows.
 
-With the sums of the kept columns in units of their lengths, ``C = D^-1 S D^-1``, normal equations
-lose as many digits as the condition number of C has, which is the square of that of the columns
-(`collinearity`). The digits come back by iterative refinement: with the residual r of the rows in
-twice the precision (pairs of doubles, high + low),
+With C the Gram matrix of these columns at unit length, normal equations lose as many digits as the
+condition number of C has, which is the square of that of the columns (`collinearity`). The digits
+come back by iterative refinement: with the residual r of the rows in twice the precision (pairs of
+doubles, high + low),
 
     b += S^-1 (X - c)'W r,      intercept += 1'W r / 1'W 1 - c'(the change of b),
 
-where S and c, the centred sums and means, need only be roughly right. Each round multiplies the
+where S and c, the Gram matrix and the means, need only be roughly right. Each round multiplies the
 error by about 1e-16 times the condition number of S. Where that is no help, the rows themselves are
 factorized, ``sqrt(W) [1, X - c] = Q R``, and residual and coefficients are refined together (Björck
 1967), which takes the square root of that condition number instead.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from sparsestep.selection.fitting import Fits
 from sparsestep.solvers.scaled_problem import Settings, units
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _EPS = float(np.finfo(np.float64).eps)
 _LAST_DIGITS = 1e-13
@@ -58,7 +59,7 @@ def refine(
     known: Collinearity,
     settings: Settings,
 ) -> tuple[Array, float, float]:
-    """Coefficients and intercept of least squares on the kept columns, and the error left in them.
+    """Coefficients and intercept of least squares on the selected columns, and their error.
 
     Columns that depend on each other have many; then it is the solution of least norm in the units
     of the equations. The model is that of `index` among the `fits`, `moments` are those of the rows
@@ -68,23 +69,29 @@ def refine(
     unrefined = coef, intercept, known.error
     if not _is_least_squares(moments, coef, float(fits.alphas[index]), known, settings):
         return unrefined
-    rows = _Rows(table, target, moments, known, settings.fit_intercept)
-    start = coef[known.support] * rows.unit, intercept / rows.unit_y
+    rows = _Rows(table, target, moments, known)
+    start = coef[np.newaxis, known.support] * rows.unit, np.array([intercept / rows.unit_y])
     size = table.n_active * len(known.support)
-    found = (*start, 1.0)
+    (B, a), error = start, 1.0
     if known.rcond > _HOPELESS:
         if size > _BLOCK:
-            found = _by_sums(rows, *start, doubles=True)
-        if not found[2] <= GOOD:
-            better = found[:2] if found[2] < known.error else start
-            found = _by_sums(rows, *better, doubles=False)
-    if not found[2] <= GOOD and size <= _LARGEST:
-        found = _by_rows(rows, *start) or _of_least_norm(rows, moments, settings)
-    if not found[2] < known.expected:
+            B, a, [error] = _improved(_normal_equations(rows, [known]), B, a, GOOD)
+        if not error <= GOOD:
+            B, a = (B, a) if error < known.error else start
+            # A round on a large table for the very last digit is not worth its time.
+            enough = _LAST_DIGITS if size > _BLOCK else 0.0
+            step = _normal_equations(rows, [known], in_pairs=True)
+            B, a, [error] = _improved(step, B, a, enough)
+    if not error <= GOOD and size <= _LARGEST:
+        if step_by_rows := _augmented_equations(rows, *start):
+            B, a, [error] = _improved(step_by_rows, *start)
+        else:
+            B, a, error = _of_least_norm(rows, moments, settings)
+    if not error < known.expected:
         return unrefined
     result = np.zeros_like(coef)
-    result[known.support] = found[0] / rows.unit
-    return result, float(found[1] * rows.unit_y), found[2]
+    result[known.support] = B[0] / rows.unit
+    return result, float(a[0] * rows.unit_y), float(error)
 
 
 def refine_path(
@@ -95,13 +102,13 @@ def refine_path(
     ever: Collinearity,
     settings: Settings,
 ) -> tuple[Fits, Array, float] | None:
-    """Many models, their residual sums of squares, and the largest error left; if rows give more.
+    """Refined models, their residual sums of squares and largest error; None if none needs it.
 
     In plain doubles, so that a round for all models is two products with the rows. `ever` is the
     `collinearity` of all columns that any of the models keeps; the rest is as in `refine`.
     """
     coefs, intercepts = fits.coefs, fits.intercepts
-    known = [collinearity(moments, b, fit_intercept=settings.fit_intercept) for b in coefs]
+    known = [collinearity(moments, b) for b in coefs]
     errors = np.array([each.error for each in known])
     expected = np.array([each.expected for each in known])
     poor = [
@@ -112,28 +119,13 @@ def refine_path(
     ]
     if not any(poor):
         return None
-    rows = _Rows(table, target, moments, ever, settings.fit_intercept)
+    rows = _Rows(table, target, moments, ever)
     B, a = coefs[:, ever.support] * rows.unit, intercepts / rows.unit_y
-    # A correction must be less than half the one before, the first no more than the error expected.
-    before = np.where(poor, 2 * expected, 0.0)
-    for _ in range(_MOST_ROUNDS):
-        G, g0, rss = rows.gradients(B, a)
-        left = np.flatnonzero(before > GOOD)
-        if not len(left):
-            break
-        for k in left:
-            support = np.searchsorted(ever.support, known[k].support)
-            of_x = rows.unit_x[support]
-            change = np.zeros(len(ever.support))
-            change[support] = known[k].solve(G[k, support] * of_x) * of_x
-            size = _relative(change, B[k] + change)
-            errors[k] = min(size, before[k])
-            if size < 0.5 * before[k]:
-                B[k] += change
-                a[k] += rows.of_intercept(float(g0[k]), change)
-                before[k] = size
-            else:
-                before[k] = 0.0
+    # The first correction must be no more than the error expected.
+    allowed = np.where(poor, 2 * expected, 0.0)
+    B, a, left = _improved(_normal_equations(rows, known), B, a, GOOD, allowed)
+    errors = np.where(poor, left, errors)
+    rss = rows.gradients(B, a)[2]
     coefs = coefs.copy()
     coefs[:, ever.support] = B / rows.unit
     refined = replace(fits, coefs=coefs, intercepts=a * rows.unit_y)
@@ -152,16 +144,13 @@ def _is_least_squares(
     if settings.solver == "reference":
         return False
     if known.rcond > 0:
-        right = moments.xty[known.support]
-        if not settings.fit_intercept:
-            right = right + moments.weight_sum * moments.mean_x[known.support] * moments.mean_y
-        away = np.abs(known.solve(right) - coef[known.support]) * known.length
+        away = np.abs(known.solve(moments.xty[known.support]) - coef[known.support]) * known.length
         allowed = max(_VISIBLE, 100 * known.expected)
         if np.any(away > allowed * np.max(np.abs(coef[known.support]) * known.length)):
             return False
     if settings.polish is not None or alpha == 0:
         return True
-    scale_x, scale_y, _, _ = units(moments, settings)
+    scale_x, scale_y = units(moments, settings)
     scale = scale_x[known.support] / scale_y
     b = coef[known.support] * scale
     factor = settings.factors(len(coef))
@@ -178,26 +167,22 @@ def _is_least_squares(
 class _Rows:
     """Blocks of the kept columns and the target, scaled by powers of two, which costs no digit."""
 
-    def __init__(
-        self, table: Table, target: int, moments: Moments, known: Collinearity, fit_intercept: bool
-    ) -> None:
+    def __init__(self, table: Table, target: int, moments: Moments, known: Collinearity) -> None:
         self.table, self.target, self.known = table, target, known
-        self.fit_intercept = fit_intercept
+        self.fit_intercept = bool(moments._df_of_means)
         self.weight_sum = W = moments.weight_sum
-        mean = moments.mean_x[known.support]
         self.unit_x = 2.0 ** np.round(np.log2(known.length / np.sqrt(W)))
-        of_y = np.sqrt(moments.yty / W + (0.0 if fit_intercept else moments.mean_y**2))
+        of_y = np.sqrt(moments.yty / W)
         self.unit_y = float(2.0 ** np.round(np.log2(of_y))) if of_y > 0 else 1.0
         # A coefficient times this is that of the scaled rows.
         self.unit = self.unit_x / self.unit_y
-        self.centre = mean / self.unit_x if fit_intercept else np.zeros_like(mean)
+        self.centre = moments.mean_x[known.support] / self.unit_x
         self.length = known.length / self.unit_x
 
-    def of_intercept(self, g0: float, change: Array) -> float:
-        """The change of the intercept that goes with one of the coefficients."""
-        if not self.fit_intercept:
-            return 0.0
-        return g0 / self.weight_sum - float(self.centre @ change)
+    def of_intercept(self, g0: Array, change: Array) -> Array:
+        """The changes of intercepts that go with those of the coefficients, in rows."""
+        changes: Array = g0 / self.weight_sum - change @ self.centre
+        return changes * self.fit_intercept
 
     def blocks(self, size: int) -> Iterator[tuple[Array, Array, Array | None]]:
         """Blocks of rows with about `size` numbers each."""
@@ -231,13 +216,13 @@ class _Rows:
             g0 += weighted.sum(axis=1)
         return G, g0, rss
 
-    def gradient(self, b: Array, a: float) -> tuple[Array, float]:
-        """``(X - c)'W r`` and ``1'W r`` for one vector b, with r in twice the precision."""
-        g, g0 = (np.zeros_like(b), np.zeros_like(b)), (np.zeros(()), np.zeros(()))
+    def gradient(self, B: Array, a: Array) -> tuple[Array, Array]:
+        """``(X - c)'W r`` and ``1'W r`` for a single row of B, with r in twice the precision."""
+        g, g0 = (np.zeros_like(B), np.zeros_like(B)), (np.zeros_like(a), np.zeros_like(a))
         for X, y, w in self.blocks(_BLOCK):
-            of_x, of_1 = self.products(X, w, self.residual(X, y, b, a))
+            of_x, of_1 = self.products(X, w, self.residual(X, y, B[0], float(a[0])))
             g, g0 = add_pairs(g, of_x), add_pairs(g0, of_1)
-        return g[0], float(g0[0])
+        return g[0], g0[0]
 
     def residual(self, X: Array, y: Array, b: Array, intercept: float) -> Pair:
         """``y - intercept - X b`` as a pair."""
@@ -259,53 +244,57 @@ class _Rows:
         return total((main, rest), axis=0), total(r, axis=0)
 
 
+# What to add to the coefficients and intercepts of some models, by their index.
+Step = Callable[[Array, Array, Index], tuple[Array, Array]]
+
+
 def _improved(
-    step: Callable[[Array, float], tuple[Array, float]],
-    b: Array,
-    intercept: float,
-    enough: float = 0.0,
-) -> tuple[Array, float, float]:
-    """Add corrections while each is less than half the one before; and the error that is left."""
-    before = size = np.inf
+    step: Step, B: Array, a: Array, enough: float = 0.0, allowed: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Models, in rows, with corrections added while each is less than half the one before.
+
+    Also the error left in each. No first correction may be more than half of what is `allowed`.
+    """
+    B, a = B.copy(), a.copy()
+    errors = np.full(len(B), np.inf) if allowed is None else allowed
+    before, which = errors.copy(), np.flatnonzero(errors > 0)
     for _ in range(_MOST_ROUNDS):
-        change, of_intercept = step(b, intercept)
-        size = _relative(change, b + change)
-        if not size < 0.5 * before:
+        if not len(which):
             break
-        b, intercept, before = b + change, intercept + of_intercept, size
-        if size <= enough or np.all(np.abs(change) <= _EPS * np.abs(b)):
-            break
-    return b, intercept, float(np.fmax(np.fmin(size, before), _EPS))
+        change, of_intercept = step(B, a, which)
+        after = B[which] + change
+        # Relative to the largest coefficient, in units in which columns are of one size.
+        sizes, changes = (np.abs(v).max(axis=1, initial=0.0) for v in (after, change))
+        size = np.divide(changes, sizes, out=np.full(len(which), np.inf), where=sizes > 0)
+        errors[which] = np.fmin(size, before[which])
+        better = size < 0.5 * before[which]
+        some = which[better]
+        B[some], before[some] = after[better], size[better]
+        a[some] += of_intercept[better]
+        visible = np.any(np.abs(change) > _EPS * np.abs(after), axis=1)
+        which = which[better & (size > enough) & visible]
+    return B, a, np.fmax(errors, _EPS)
 
 
-def _relative(change: Array, b: Array) -> float:
-    """Size of a change beside the coefficients, in units in which columns are of one size."""
-    size = float(np.max(np.abs(b), initial=0.0))
-    return float(np.max(np.abs(change), initial=0.0)) / size if size > 0 else np.inf
+def _normal_equations(
+    rows: _Rows, known: Sequence[Collinearity], *, in_pairs: bool = False
+) -> Step:
+    """Steps by ``S^-1 (X - c)'W r``, with r in doubles or, of a single model, in pairs of these."""
 
-
-def _by_sums(
-    rows: _Rows, b: Array, intercept: float, *, doubles: bool
-) -> tuple[Array, float, float]:
-    """Refine by the normal equations, with residuals in plain doubles or in twice the precision."""
-
-    def step(b: Array, intercept: float) -> tuple[Array, float]:
-        if doubles:
-            G, all_g0, _ = rows.gradients(b[np.newaxis], np.array([intercept]))
-            g, g0 = G[0], float(all_g0[0])
-        else:
-            g, g0 = rows.gradient(b, intercept)
-        change = rows.known.solve(g * rows.unit_x) * rows.unit_x
+    def step(B: Array, a: Array, which: Index) -> tuple[Array, Array]:
+        G, g0 = rows.gradient(B, a) if in_pairs else rows.gradients(B[which], a[which])[:2]
+        change = np.zeros_like(G)
+        for k, i in enumerate(which):
+            support = np.searchsorted(rows.known.support, known[i].support)
+            unit_x = rows.unit_x[support]
+            change[k, support] = known[i].solve(G[k, support] * unit_x) * unit_x
         return change, rows.of_intercept(g0, change)
 
-    # A round on a large table for the very last digit is not worth its time.
-    large = rows.table.n_active * len(b) > _BLOCK
-    enough = GOOD if doubles else _LAST_DIGITS if large else 0.0
-    return _improved(step, b, intercept, enough)
+    return step
 
 
-def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, float] | None:
-    """Refine residual and coefficients together by a factorization of the rows, if it has one."""
+def _augmented_equations(rows: _Rows, B: Array, a: Array) -> Step | None:
+    """Steps for residual and coefficients together by a factorization of the rows, if any."""
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
     root_W = np.sqrt(rows.weight_sum)
@@ -318,12 +307,13 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
     diagonal = np.abs(np.diag(R))
     if not diagonal.min() > 10 * max(Z.shape) * _EPS * diagonal.max():
         return None
-    s = rows.residual(X, y, b, intercept)
+    s = rows.residual(X, y, B[0], float(a[0]))
 
-    def step(b: Array, intercept: float) -> tuple[Array, float]:
+    def step(B: Array, a: Array, which: Index) -> tuple[Array, Array]:
         # f = y - s - X b and g = X's are both zero at the solution.
         nonlocal s
-        f = add_pairs(rows.residual(X, y, b, intercept), (-s[0], -s[1]))[0] * root
+        now = rows.residual(X, y, B[0], float(a[0]))
+        f = add_pairs(now, (-s[0], -s[1]))[0] * root
         of_x, of_one = rows.products(X, w, s)
         g = of_x[0] / rows.length
         if rows.fit_intercept:
@@ -332,24 +322,24 @@ def _by_rows(rows: _Rows, b: Array, intercept: float) -> tuple[Array, float, flo
         solution = np.empty(len(pivot))
         solution[pivot] = linalg.solve_triangular(R, along)
         s = add_pairs(s, ((f - Q @ along) / root, np.zeros(len(y))))
-        change = solution[int(rows.fit_intercept) :] / rows.length
-        of_mean = float(solution[0]) / root_W if rows.fit_intercept else 0.0
-        return change, of_mean - float(rows.centre @ change)
+        change = solution[np.newaxis, int(rows.fit_intercept) :] / rows.length
+        of_mean = solution[:1] / root_W if rows.fit_intercept else np.zeros(1)
+        return change, of_mean - change @ rows.centre
 
-    return _improved(step, b, intercept)
+    return step
 
 
-def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[Array, float, float]:
+def _of_least_norm(rows: _Rows, moments: Moments, settings: Settings) -> tuple[Array, Array, float]:
     """Of all least-squares solutions the one of least norm, in the units of the equations."""
     X, y, w = rows.block(0, rows.table.n)
     root = np.ones(len(y)) if w is None else np.sqrt(w)
     scale = units(moments, settings)[0][rows.known.support] / rows.unit_x
-    mean_y = moments.mean_y / rows.unit_y if settings.fit_intercept else 0.0
+    mean_y = moments.mean_y / rows.unit_y
     Z = (X - rows.centre) / scale * root[:, np.newaxis]
     b, _, rank, singular = linalg.lstsq(Z, (y - mean_y) * root, cond=max(Z.shape) * _EPS)
     b /= scale
-    intercept = mean_y - float(rows.centre @ b)
-    return b, intercept, _EPS * float(singular[0] / singular[max(rank - 1, 0)])
+    intercept = np.atleast_1d(mean_y - rows.centre @ b)
+    return b[np.newaxis], intercept, _EPS * float(singular[0] / singular[max(rank - 1, 0)])
 
 
 # -- twice the precision --------------------------------------------------------------------------

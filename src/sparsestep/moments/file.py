@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsestep.errors import MomentsFileError
-from sparsestep.moments.sums import Run, Sums
-from sparsestep.moments.table import CentredRows
+from sparsestep.moments.sums import CentredRows, Run, Sums
 from sparsestep.whole_file import whole_file
 from sparsestep.words import repeated
 

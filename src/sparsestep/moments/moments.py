@@ -1,6 +1,7 @@
 """Moments: the sums of the rows that the method needs, in one pass over any number of rows.
 
-The class is the public interface to `sums` (the rows and the formulas) and `file`.
+The class is the public interface to `sums` (the rows and the formulas) and `file`. Below it,
+training sets are merged from folds, and folds checked: no row counts twice, and none is forgotten.
 """
 
 import os
@@ -69,6 +70,8 @@ class Moments:
     """
 
     _sums: Sums
+    # Of moments about zero: the moments about the means that they were made of.
+    _centred: "Moments | None" = None
 
     def __init__(self) -> None:
         raise TypeError(
@@ -340,7 +343,26 @@ class Moments:
         sums = self._sums
         if not 0 <= t < len(sums.yty):
             raise ValueError(f"There are {len(sums.yty)} targets, from 0; got {t!r}.")
-        return self if sums.flat_y else self._make(sums.target(t))
+        if sums.flat_y:
+            return self
+        found = self._make(sums.target(t))
+        found._centred = self._centred and self._centred.target(t)
+        return found
+
+    # -- fits without an intercept -----------------------------------------------------------
+
+    def _about_zero(self) -> "Moments":
+        """The same about zero, of which a fit has no intercept; `rss` has none by default."""
+        if self._centred is not None:
+            return self
+        found = self._make(self._sums.about_zero())
+        found._centred = self
+        return found
+
+    @property
+    def _df_of_means(self) -> int:
+        """Degrees of freedom that the means take: 1, or 0 about zero."""
+        return int(self._centred is None)
 
     # -- computing ---------------------------------------------------------------------------
 
@@ -390,6 +412,8 @@ class Moments:
         >>> moments.rss([[1.0, 0.0]])
         array([0.66666667, 4.66666667])
         """
+        if self._centred is not None:
+            return self._centred.rss(coef, 0.0 if intercept is None else intercept)
         coef = np.asarray(coef, dtype=np.float64)
         if coef.ndim not in (1, 2) or len(coef) != self.n_features:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Rows in memory: X, y and weights of one table, checked, in blocks; and centred rows to keep.
+"""Rows in memory: X, y and weights of one table, checked.
 
 Numbers come from anything: arrays, SciPy sparse matrices, frames and series of any library. What
 cannot be summed is refused with a sentence that names the column, the row or the parameter. No copy
@@ -254,62 +254,6 @@ def fold_ids(folds: Any, n: int) -> tuple[Index, int]:
 def column_name(j: int, labels: Labels) -> str:
     """How a message calls column j."""
     return f"column {j if labels is None else repr(labels[j])}"
-
-
-# -- rows that are kept ------------------------------------------------------------------------
-
-
-class CentredRows:
-    """Centred rows times the square roots of their weights, and their targets.
-
-    The rows are ``A = X``, or ``A = diag(root) (X - 1 mean')`` with X sparse.
-    """
-
-    def __init__(
-        self, X: Any, y: Array, root: Array | None = None, mean: Array | None = None
-    ) -> None:
-        self.X, self.y, self.root, self.mean = X, y, root, mean
-
-    def dot(self, V: Array) -> Array:
-        """A V."""
-        if self.root is None or self.mean is None:
-            return np.asarray(self.X @ V)
-        product = self.X @ V - self.mean @ V
-        return np.asarray((product.T * self.root).T)
-
-    def transposed_dot(self, U: Array) -> Array:
-        """A' U."""
-        if self.root is None or self.mean is None:
-            return np.asarray(self.X.T @ U)
-        scaled = (U.T * self.root).T
-        return np.asarray(self.X.T @ scaled - np.multiply.outer(self.mean, scaled.sum(axis=0)))
-
-    def columns(self, which: Any = slice(None)) -> Array:
-        """Some columns of A, or all."""
-        if self.root is None or self.mean is None:
-            return np.asarray(self.X[:, which])
-        A: Array = self.X[:, which].toarray()
-        A -= self.mean[which]
-        A *= self.root[:, np.newaxis]
-        return A
-
-    def target(self, one: slice) -> "CentredRows":
-        """The same rows with one of their targets."""
-        return CentredRows(self.X, self.y[:, one], self.root, self.mean)
-
-
-def gram_of_rows(pieces: Sequence[CentredRows], m: int) -> Array:
-    """Sum of A'A over pieces of rows."""
-    total = np.zeros((m, m))
-    few: list[Array] = []
-    for piece in pieces:
-        # Single rows (differences of means) are stacked: each alone would cost a pass over S.
-        few.append(piece.columns())
-        if sum(map(len, few)) >= m or piece is pieces[-1]:
-            A = np.concatenate(few) if len(few) > 1 else few[0]
-            total += A.T @ A
-            few = []
-    return total
 
 
 # -- numbers from anything ---------------------------------------------------------------------

@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 from sparsestep.moments.moments import Moments
 from sparsestep.selection.cross_validation import CVErrors
 from sparsestep.selection.fitting import Fits
-from sparsestep.solvers.scaled_problem import Settings, unit_gram, units
+from sparsestep.solvers.scaled_problem import unit_gram
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -38,7 +38,7 @@ def model_weights(errors: CVErrors) -> Array:
 
 
 def averaged(
-    weights: Array, coefs: Array, moments: Moments, rho: float, settings: Settings
+    weights: Array, coefs: Array, moments: Moments, rho: float
 ) -> tuple[Array, float, Array]:
     """Coefficients and intercept of the average, and the weight of each variable.
 
@@ -50,14 +50,11 @@ def averaged(
     kept = np.flatnonzero((inclusion > LEAST_INCLUSION) & (mean != 0))
     left_out = np.flatnonzero((inclusion <= LEAST_INCLUSION) & (mean != 0))
     coef = np.zeros_like(mean)
-    coef[kept] = mean[kept] + _regressed(kept, left_out, mean, moments, rho, settings)
-    *_, mean_x, mean_y = units(moments, settings)
-    return coef, float(mean_y[0] - coef @ mean_x), inclusion
+    coef[kept] = mean[kept] + _regressed(kept, left_out, mean, moments, rho)
+    return coef, float(moments.mean_y - coef @ moments.mean_x), inclusion
 
 
-def _regressed(
-    kept: Index, left_out: Index, mean: Array, moments: Moments, rho: float, settings: Settings
-) -> Array:
+def _regressed(kept: Index, left_out: Index, mean: Array, moments: Moments, rho: float) -> Array:
     """The predictions ``X_left_out mean_left_out`` regressed on the variables kept.
 
     Large coefficients of collinear variables cancel each other, so that leaving out one of them
@@ -66,7 +63,7 @@ def _regressed(
     if not len(kept) or not len(left_out):
         return np.zeros(len(kept))
     both = np.concatenate([kept, left_out])
-    S, length = unit_gram(moments, both, fit_intercept=settings.fit_intercept)
+    S, length = unit_gram(moments, both)
     k = len(kept)
     share = S[:k, k:] @ (mean[left_out] * length[k:])
     S = S[:k, :k]
@@ -83,13 +80,12 @@ def errors_of_averages(
     train: Sequence[Moments],
     test: Sequence[Moments],
     rho: float,
-    settings: Settings,
 ) -> CVErrors:
     """The error of averaging on each fold, with the weights that the other folds give."""
 
     def error(k: int, others: CVErrors) -> float:
         weights = model_weights(others)
-        coef, intercept, _ = averaged(weights, fits[k].coefs, train[k], rho, settings)
+        coef, intercept, _ = averaged(weights, fits[k].coefs, train[k], rho)
         return float(test[k].rss(coef, intercept) / test[k].weight_sum)
 
     return errors.by_others(error)

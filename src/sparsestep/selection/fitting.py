@@ -1,9 +1,9 @@
-"""Models for alphas: for given ones, for a grid from the null to the full model, for every size.
+"""Fits for alphas: given ones, a grid from the null to the full model, or one for every size.
 
-Moments become scaled problems, the solvers' coefficients come back in the units of the data.
-`Sizes` below is a function from alphas, a row for each target, to the numbers of variables that
-their models keep. The engine fits many alphas for little more than the cost of one, so alphas are
-tried in rounds of many.
+Moments become scaled problems; the solvers' coefficients come back in the units of the data. The
+ends of a grid and the alphas of a size are found by trial: the engine fits many alphas for little
+more than the cost of one, so each round tries many. The search knows the models only by `Sizes`, a
+function from alphas (a row for each target) to the numbers of selected variables.
 """
 
 import threading
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from sparsestep.reference import sparsestep_reference
 from sparsestep.solvers.engine import solve_all
 from sparsestep.solvers.polish import polished
 from sparsestep.solvers.reference_rows import sparsestep_reference_rows
-from sparsestep.solvers.scaled_problem import ScaledProblem, Settings, independent_columns
+from sparsestep.solvers.scaled_problem import ScaledProblem, Settings
 from sparsestep.solvers.wide import solve_wide, supported_size
 from sparsestep.threads import one_blas_thread
 
@@ -35,6 +35,13 @@ _MOST_TIMES = 4.0**18
 _ROUND = 6
 # Smaller guesses are raised to this one: products with the factors above must not underflow.
 _SMALLEST_GUESS = 1e-290
+# Where the rank is less than the columns each alpha costs more, and both ends lie near each other.
+_WIDE: dict[str, Any] = {
+    "ratio": 2.0**0.125,
+    "least_share": 1e-6,
+    "narrowest": 1e-3,
+    "most_alphas": 400,
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,8 @@ def fit_alphas(
     Moments are made a `ScaledProblem` here. One that is given is there to be solved again for other
     alphas, so what its matrix needs for that is kept.
     """
-    told = _told(len(data) * np.size(data[0].mean_y) * alphas.shape[-1], settings)
+    first = data[0].moments if isinstance(data[0], ScaledProblem) else data[0]
+    told = _told(len(data) * np.size(first.mean_y) * alphas.shape[-1], settings)
     dense = [k for k, each in enumerate(data) if not each.is_thin]
     thin = [[k] for k, each in enumerate(data) if each.is_thin]
     found: dict[int, list[Fits]] = {}
@@ -130,7 +138,7 @@ def _fit(
     fits = []
     for (problem, row), (b, n_iter) in zip(pairs, found, strict=True):
         if settings.polish is not None:
-            b = polished(problem, row, b, told, fit_intercept=settings.fit_intercept)
+            b = polished(problem, row, b, told)
         fits.append(_by_target(problem, alphas, b, n_iter))
     return fits
 
@@ -172,20 +180,19 @@ def literal_steps(moments: Moments, alpha: float, settings: Settings) -> tuple[A
     if problem.is_thin and settings.solver != "reference" and alpha > 0:
         [sets] = problem.working_sets
         sets.solve(alphas[0])
-        outside = np.ones(moments.n_features, dtype=bool)
-        outside[sets.sets[0]] = False
-        problem.left[:, outside] = 0.0
+        factor = np.full(moments.n_features, np.inf)
+        factor[sets.sets[0]] = problem.factor[sets.sets[0]]
+        problem = replace(problem, factor=factor)
     # The last step at each gamma overwrites those before it.
     steps: dict[float, Array] = {}
     final = _literally(problem, alphas, settings, steps.__setitem__)[0][0, 0]
     return np.array(list(steps)), np.column_stack([*list(steps.values())[:-1], final])
 
 
-def swapped(moments: Moments, fits: Fits, sizes: Sequence[int], settings: Settings) -> Fits:
+def swapped(problem: ScaledProblem, fits: Fits, sizes: Sequence[int]) -> Fits:
     """Models of one target and these sizes that no swap of two variables improves."""
-    problem = ScaledProblem.of(moments, settings)
     alphas, coefs = problem.alphas(fits.alphas), problem.scaled(fits.coefs[np.newaxis])
-    coefs = polished(problem, alphas, coefs, sizes=sizes, fit_intercept=settings.fit_intercept)
+    coefs = polished(problem, alphas, coefs, sizes=sizes)
     return _by_target(problem, fits.alphas, coefs, fits.n_iter)[0]
 
 
@@ -207,24 +214,9 @@ def best_fitting(rss: Array, among: NDArray[np.intp]) -> int:
 # -- which alphas ------------------------------------------------------------------------------
 
 
-class _Search(NamedTuple):
-    """How closely and how far alphas are tried."""
-
-    ratio: float  # of neighbouring alphas while the ends are looked for
-    least_share: float  # the smallest alpha tried, as a share of the largest
-    narrowest: float  # the search for sizes stops at gaps of this width in log(alpha) ...
-    most_alphas: int  # ... and at this number of alphas
-
-
-# Below this share double precision tells no more.
-_DENSE = _Search(ratio=4.0, least_share=1e-16, narrowest=1e-6, most_alphas=4000)
-# With fewer rows than columns each alpha costs more, and both ends lie within a narrow range.
-_WIDE = _Search(ratio=2.0**0.125, least_share=1e-6, narrowest=1e-3, most_alphas=400)
-
-
 @dataclass(frozen=True)
 class SearchRange:
-    """Where to look for alphas."""
+    """Where to look for alphas, how closely and how far."""
 
     # For each target the largest drop of the residual sum of squares by one variable, over its
     # penalty factor.
@@ -234,40 +226,34 @@ class SearchRange:
     full: int
     always: int = 0  # number of variables without a penalty, which are in every model
     spread: float = 1.0  # the largest penalty factor over the smallest
-    search: _Search = _DENSE  # `_WIDE` if moments are thin, and their rank less than the columns
+    ratio: float = 4.0  # of neighbouring alphas while the ends are looked for
+    # The smallest alpha tried, as a share of the largest: below it double precision tells no more.
+    least_share: float = 1e-16
+    narrowest: float = 1e-6  # the search for sizes stops at gaps of this size in log(alpha) ...
+    most_alphas: int = 4000  # ... and at this number of alphas
 
     @classmethod
-    def of(
-        cls, problem: ScaledProblem, settings: Settings, largest: int | None = None
-    ) -> "SearchRange":
+    def of(cls, problem: ScaledProblem, largest: int | None = None) -> "SearchRange":
         """That of a problem; `largest` is the size asked for, if it is only one."""
-        moments, size, factor = problem.moments, problem.diag, problem.factor
-        always = int(np.count_nonzero((size > 0) & (factor == 0)))
-        used = (size > 0) & (factor > 0)
-        factor = factor[used]
+        moments, may, factor = problem.moments, problem.may, problem.factor
+        always = int(np.count_nonzero(may & (factor == 0)))
+        used = may & (factor > 0)
+        size, factor = problem.diag[used], factor[used]
         least, most = factor.min(initial=np.inf), factor.max(initial=0.0)
         with np.errstate(over="ignore"):
-            drop = (problem.q[:, used] / np.sqrt(size[used])) ** 2 / factor
+            drop = (problem.q[:, used] / np.sqrt(size)) ** 2 / factor
             drop = np.max(drop, axis=1, initial=0.0)
             # For a target that no variable explains, its variance instead.
-            drop = np.where(drop > 0, drop, np.where(np.atleast_1d(moments.yty) > 0, 1.0, 0.0))
-            guess = drop * problem.scale_y**2
-        left = problem.left
-        if problem.is_thin:
-            # Not the number of rows: copies of a row do not raise the rank.
-            with one_blas_thread():
-                rank = int(np.linalg.matrix_rank(left @ left.T, hermitian=True))
-        else:
-            rank = min(moments.n_samples - settings.fit_intercept, independent_columns(left))
-        rank -= always
+            guess = np.where(drop > 0, drop, 1.0) * problem.scale_y**2
+        rank = problem.rank - always
         full = min(len(factor), max(rank, 0))
         wide = problem.is_thin and rank < len(factor)
         if wide:
-            supported = supported_size(rank + settings.fit_intercept, len(factor))
+            supported = supported_size(rank + moments._df_of_means, len(factor))
             full = min(full, supported if largest is None else max(largest - always, 0))
-        guess = np.where(guess > 0, guess, 1.0).clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
+        guess = guess.clip(_SMALLEST_GUESS, 1.0 / _SMALLEST_GUESS)
         spread = float(most / least) if used.any() else 1.0
-        return cls(guess, full, always, spread, _WIDE if wide else _DENSE)
+        return cls(guess, full, always, spread, **(_WIDE if wide else {}))
 
 
 def one_alpha(alpha: Any) -> Array:
@@ -309,7 +295,7 @@ def _ends(sizes: Sizes, within: SearchRange) -> tuple[Array, Array]:
 
     Where no alpha gives the null or the full model, the alphas of the smallest and the largest.
     """
-    guess, full, ratio = within.guess, within.full, within.search.ratio
+    guess, full, ratio = within.guess, within.full, within.ratio
     top, least = guess, np.full(len(guess), np.iinfo(np.intp).max)
     climb = guess[:, np.newaxis] * ratio ** np.arange(_ROUND)
     while np.any(least > 0) and np.all(climb[:, 0] <= _MOST_TIMES * guess):
@@ -317,7 +303,7 @@ def _ends(sizes: Sizes, within: SearchRange) -> tuple[Array, Array]:
         climb = climb * ratio**_ROUND
     bottom, most = top / ratio, np.full(len(top), -1)
     descent = top[:, np.newaxis] * ratio ** -np.arange(1.0, _ROUND + 1)
-    least_share = within.search.least_share / within.spread
+    least_share = within.least_share / within.spread
     while np.any(most < full) and np.all(descent[:, 0] > least_share * top):
         kept = np.minimum(sizes(descent), full)
         bottom, fewest = _better(bottom, -most, descent, -kept)
@@ -344,14 +330,14 @@ def every_size(
     the gaps that remain are too narrow. Sizes need not fall as alpha grows, so a size found
     anywhere counts. If `only` one size is asked for, only the gaps around that size are filled.
     """
-    search, every = within.search, np.arange(within.full + 1)
+    every = np.arange(within.full + 1)
     alphas = alpha_grid(sizes, within, 4 * _ROUND + 1)[0]
     kept = sizes(alphas[np.newaxis])[0]
-    while len(alphas) < search.most_alphas:
+    while len(alphas) < within.most_alphas:
         missing = np.setdiff1d(every, kept)
         low, high = np.minimum(kept[:-1], kept[1:]), np.maximum(kept[:-1], kept[1:])
         absent = np.searchsorted(missing, high) - np.searchsorted(missing, low, side="right")
-        apart = np.log(alphas[:-1] / alphas[1:]) > search.narrowest
+        apart = np.log(alphas[:-1] / alphas[1:]) > within.narrowest
         asked = True if only is None else (low <= only) & (only <= high)
         gaps = np.flatnonzero((absent > 0) & apart & asked)
         if not len(gaps):
@@ -378,11 +364,11 @@ def alphas_to_fit(problem: ScaledProblem, alphas: int | Array, settings: Setting
         [fits] = fit_alphas([problem], alphas, settings)
         return np.array([np.count_nonzero(each.coefs[:, penalized], axis=1) for each in fits])
 
-    return alpha_grid(sizes, SearchRange.of(problem, settings), alphas)
+    return alpha_grid(sizes, SearchRange.of(problem), alphas)
 
 
 def fit_every_size(
-    moments: Moments, settings: Settings, only: int | None = None
+    problem: ScaledProblem, settings: Settings, only: int | None = None
 ) -> tuple[Fits, tuple[int, ...]]:
     """The best fitting model found of each size, largest alpha first; and the sizes not found.
 
@@ -390,8 +376,7 @@ def fit_every_size(
     size is asked for, other sizes are found by chance. Polishing swaps variables at each size: to
     lower the exact objective would lose sizes that the loop has.
     """
-    problem = ScaledProblem.of(moments, settings)
-    within = SearchRange.of(problem, settings, only)
+    within = SearchRange.of(problem, only)
     plain = replace(settings, polish=None)
     rounds: list[Fits] = []
 
@@ -406,7 +391,7 @@ def fit_every_size(
         np.concatenate([fits.intercepts for fits in rounds]),
         max(fits.n_iter for fits in rounds),
     )
-    rss = np.asarray(moments.rss(found.coefs.T, found.intercepts))
+    rss = np.asarray(problem.moments.rss(found.coefs.T, found.intercepts))
     by_alpha = np.argsort(-found.alphas, kind="stable")
     kept = found.n_nonzero[by_alpha]
     best = np.array([best_fitting(rss, by_alpha[kept == size]) for size in np.unique(kept)])
@@ -416,16 +401,16 @@ def fit_every_size(
         best[0] = by_alpha[more[0] - 1 if len(more) else 0]
     found = found.take(best[np.argsort(-found.alphas[best], kind="stable")])
     if settings.polish is not None:
-        found = swapped(moments, found, found.n_nonzero.tolist(), settings)
+        found = swapped(problem, found, found.n_nonzero.tolist())
     return found, tuple(size + within.always for size in missing)
 
 
-def fit_size(moments: Moments, size: int, settings: Settings) -> Fits:
+def fit_size(problem: ScaledProblem, size: int, settings: Settings) -> Fits:
     """For one target the best fitting model found of this size, or of a size near it.
 
     The swaps start from the loop's model of this size, or of the nearest that it has. Its alpha is
     returned.
     """
-    fits, _ = fit_every_size(moments, replace(settings, polish=None), only=size)
+    fits, _ = fit_every_size(problem, replace(settings, polish=None), only=size)
     nearest = np.argmin(np.abs(fits.n_nonzero - size), keepdims=True)
-    return swapped(moments, fits.take(nearest), [size], settings)
+    return swapped(problem, fits.take(nearest), [size])

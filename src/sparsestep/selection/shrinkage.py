@@ -30,8 +30,6 @@ def shrunk_by_validation(
     fits: Sequence[Fits],
     test: Sequence[Moments],
     errors: CVErrors,
-    *,
-    fit_intercept: bool,
 ) -> tuple[float, list[Fits], CVErrors]:
     """The penalty of the smallest error; the models shrunk by it, and their errors.
 
@@ -50,9 +48,7 @@ def shrunk_by_validation(
     some = np.unique([errors.best(), *halves])
 
     def tried(k: int) -> list[Fits]:
-        return ridge_on_supports(
-            data[1 + k], partial[k].take(some), SHRINKAGES, fit_intercept=fit_intercept
-        )
+        return ridge_on_supports(data[1 + k], partial[k].take(some), SHRINKAGES)
 
     many = whole.coefs.shape[1] >= _MANY_COLUMNS
     by_rho = zip(*side_by_side(tried, range(len(partial)), many), strict=True)
@@ -62,15 +58,13 @@ def shrunk_by_validation(
     rho = SHRINKAGES[[int(np.argmin(least))]]
 
     def shrunk(k: int) -> Fits:
-        return ridge_on_supports(data[k], fits[k], rho, fit_intercept=fit_intercept)[0]
+        return ridge_on_supports(data[k], fits[k], rho)[0]
 
     fits = side_by_side(shrunk, range(len(fits)), many)
     return float(rho[0]), fits, validation_errors(fits[1:], test, errors.total)
 
 
-def ridge_on_supports(
-    moments: Moments, fits: Fits, rhos: Array, *, fit_intercept: bool
-) -> list[Fits]:
+def ridge_on_supports(moments: Moments, fits: Fits, rhos: Array) -> list[Fits]:
     """For each penalty, all above zero, the models of one target shrunk by it.
 
     The supports of a path are nearly nested. With the columns in the order of how many models keep
@@ -79,11 +73,8 @@ def ridge_on_supports(
     """
     n_models = np.count_nonzero(fits.coefs, axis=0)
     used = np.argsort(-n_models, kind="stable")[: np.count_nonzero(n_models)]
-    S, length = unit_gram(moments, used, fit_intercept=fit_intercept)
-    q = moments.xty[used]
-    if not fit_intercept:
-        q = q + moments.weight_sum * moments.mean_x[used] * moments.mean_y
-    q = q / length
+    S, length = unit_gram(moments, used)
+    q = moments.xty[used] / length
     # Neighbouring alphas often keep the same variables.
     supports: dict[bytes, int] = {}
     which = [
@@ -100,7 +91,7 @@ def ridge_on_supports(
             solved[k, model, columns] = _solved(S, q, L, z, columns)
     coefs = np.zeros((len(rhos), *fits.coefs.shape))
     coefs[:, :, used] = (solved / length)[:, which]
-    intercepts = fit_intercept * (moments.mean_y - coefs @ moments.mean_x)
+    intercepts = moments.mean_y - coefs @ moments.mean_x
     return [Fits(fits.alphas, b, a, fits.n_iter) for b, a in zip(coefs, intercepts, strict=True)]
 
 

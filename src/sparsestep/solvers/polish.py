@@ -1,33 +1,35 @@
-"""Greedy improvement of a support: add, drop or swap a variable while the exact l0 objective falls.
+"""Polish: add, drop or swap one variable at a time, as long as the exact objective falls.
 
 The objective is ``rss + alpha * sum_j f_j [b_j != 0]`` with least squares on the support A. With
-``V = S_AA^-1``, ``b = V q_A``, residual products ``r_j = q_j - S_jA b``, what A leaves of column j,
-``c_j = S_jj - S_jA V S_Aj``, and ``U = V S_A.``, each move changes the residual sum of squares by
+the Gram matrix S, ``V = S_AA^-1`` and ``b = V q_A``, the products with the residual
+``r_j = q_j - S_jA b``, the residual sum of squares of column j regressed on A,
+``c_j = S_jj - S_jA V S_Aj``, and ``U = V S_A.``, the residual sum of squares changes by
 
     add j:           - r_j^2 / c_j
     drop i:          + b_i^2 / V_ii
     swap i for j:    + b_i^2 / V_ii - (r_j + U_ij b_i / V_ii)^2 / (c_j + U_ij^2 / V_ii).
 
-A search that ends at a poor support from one start seldom does so from another. There are two: the
-fit's own support, and that of forward selection. The better end is taken. If a size is given, the
-best additions or drops lead to it, and then only swaps are made.
+The search has two starts, the support of the fit and that of forward selection, because one start
+may lead to a poor local optimum; the better end is taken. If a size is given, the best additions or
+drops lead to it, and then only swaps are made.
 
-Adding or dropping a column changes V, b, r and c by one product with S. Swaps are looked at where
-they gain the most at best: with ``g = r_j^2 / c_j``, the least loss ``l`` of ``b_i^2 / V_ii``, and
-``cos^2 = c_j / S_jj``, what A leaves of column j, no swap for it gains more than
+Not every swap is computed. With ``g = r_j^2 / c_j``, ``l = min_i b_i^2 / V_ii`` and
+``cos^2 = c_j / S_jj``, a swap for j lowers the residual sum of squares by at most
 
-    (sqrt(g) cos + sqrt(l) sin)^2 - l    if  g sin^2 < l cos^2,    else g.
+    (sqrt(g) cos + sqrt(l) sin)^2 - l    if  g sin^2 < l cos^2,    else g,
 
-As long as all variables cost the same, neither the best move of a kind nor the variable that
-forward selection adds next depends on how much that is: what is found for one alpha serves for all.
+and columns are tried in the order of this bound until it is below the best swap found.
+
+As long as all variables have the same price alpha f_j, neither the best addition, drop and swap nor
+the next variable of forward selection depends on that price: they are computed once for all alphas.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from sparsestep.solvers.scaled_problem import ScaledProblem, spanned_by_earlier
 from sparsestep.solvers.wide import supported_size
@@ -37,11 +39,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
-# What A leaves of a column, relative to the column, below which adding it means nothing.
+# Columns with c_j / S_jj below this are spanned by the support, but for rounding.
 _COLLINEAR = 1e-10
-# Coefficients that drifted from least squares by more than this, relatively, are computed anew.
-_DRIFT = 1e-9
-# How many columns are looked at for swaps at a time.
+# Columns whose swaps are computed together.
 _MANY = 256
 _EPS = np.finfo(np.float64).eps
 
@@ -56,10 +56,6 @@ class MatrixGram:
         """Rows i, columns j."""
         return self.S[i][:, j]
 
-    def combine(self, weights: Array, i: Index) -> Array:
-        """The sum of the rows i, each times its weight."""
-        return np.asarray(weights @ self.S[i])
-
 
 class RowGram:
     """The same for ``S = A'A`` of more columns than rows, without the matrix."""
@@ -70,10 +66,6 @@ class RowGram:
     def block(self, i: Index, j: Index | slice) -> Array:
         """Rows i, columns j."""
         return self.A[:, i].T @ self.A[:, j]
-
-    def combine(self, weights: Array, i: Index) -> Array:
-        """The sum of the rows i, each times its weight."""
-        return np.asarray((self.A[:, i] @ weights) @ self.A)
 
 
 ColumnProducts = MatrixGram | RowGram
@@ -87,8 +79,6 @@ def polished(
     coefs: Array,
     told: Callable[[int], None] = lambda count: None,
     sizes: Sequence[int] | None = None,
-    *,
-    fit_intercept: bool,
 ) -> Array:
     """Each model after add, drop and swap, in units in which columns and ``X'y`` are of size 1.
 
@@ -101,8 +91,8 @@ def polished(
     most = None
     if problem.is_thin:
         S = RowGram(problem.left / length)
-        rank = np.linalg.matrix_rank(S.A @ S.A.T, hermitian=True)
-        most = supported_size(int(rank) + fit_intercept, coefs.shape[2])
+        S.rank = problem.rank
+        most = supported_size(S.rank + problem.moments._df_of_means, coefs.shape[2])
     else:
         S = problem.left / length / length[:, np.newaxis]
     out = np.empty_like(coefs)
@@ -181,6 +171,14 @@ class _Move:
     which: list[np.intp]  # the variables that enter or leave
 
 
+@dataclass(frozen=True)
+class _Support:
+    """Least squares on some columns, and the best move of each kind from there."""
+
+    coef: Array
+    moves: list[_Move]
+
+
 class _Search:
     """The search on given terms. What it finds does not depend on the common price, and is kept."""
 
@@ -191,8 +189,7 @@ class _Search:
         self.worth_while = 1e-12 * np.max(q**2 / np.where(S.diag > 0, S.diag, 1.0), initial=0.0)
         self.forward = _Forward(S, q, terms, self.may, self.worth_while)
         self.starts: dict[bytes, Mask] = {}
-        self.known: dict[bytes, list[_Move] | None] = {}
-        self.ends: dict[bytes, Array] = {}
+        self.known: dict[bytes, _Support | None] = {}
 
     def polish(self, price: float, coef: Array, size: int | None = None) -> Array:
         """Coefficients at the better of the two ends, or `coef` if it is better than both.
@@ -221,38 +218,24 @@ class _Search:
 
     def _end(self, price: float, size: int | None, mask: Mask) -> Array:
         """Coefficients at the end of the moves from a support whose columns are independent."""
-        support: _Support | None = None
-        before = mask
+        coef = np.zeros(len(mask))
         # Each move lowers the objective, or leads to the size asked for, so no support comes twice;
         # the bound is for rounding.
         for _ in range(10 * len(mask) + 10):
-            key = mask.tobytes()
-            if key in self.known:
-                support = None
-            else:
-                support = (
-                    support.checked()
-                    if support
-                    else _Support.of(self.S, self.q, np.flatnonzero(mask))
-                )
-                self.known[key] = self._look_around(support) if support else None
-            moves = self.known[key]
-            if moves is None:
+            support = self._support(mask)
+            if support is None:
                 # Beside nearly collinear columns rounding can make a move look better than it is.
-                mask = before
                 break
-            count = np.count_nonzero(mask)
+            coef, moves, count = support.coef, support.moves, np.count_nonzero(mask)
             more = None if size is None else int(np.sign(size - count))
             if size is None and count >= self.most:
                 moves = [move for move in moves if move.more <= 0]
             move = self._next(moves, price, more)
             if move is None:
                 break
-            before, mask = mask, mask.copy()
-            for column in move.which:
-                mask[column] ^= True
-                support = support and support.flipped(column)
-        return self._least_squares(mask)
+            mask = mask.copy()
+            mask[move.which] ^= True
+        return coef
 
     def _next(self, moves: list[_Move], price: float, more: int | None) -> _Move | None:
         """The best move if it lowers the objective; if so many `more` are wanted, of that kind."""
@@ -262,30 +245,28 @@ class _Search:
         enough = np.inf if more else -self.worth_while
         return moves[costs.index(least)] if least < enough else None
 
-    def _least_squares(self, mask: Mask) -> Array:
-        """The coefficients on a support."""
+    def _support(self, mask: Mask) -> _Support | None:
+        """Least squares on a support and the best moves; None if its columns are dependent."""
         key = mask.tobytes()
-        if key not in self.ends:
+        if key not in self.known:
             inside = np.flatnonzero(mask)
             factor = _factor(self.S, inside)
-            assert factor is not None
-            self.ends[key] = np.zeros(len(mask))
-            self.ends[key][inside] = _solved(factor, self.q[inside])
-        return self.ends[key]
+            self.known[key] = None if factor is None else self._look_around(inside, factor)
+        return self.known[key]
 
-    def _look_around(self, support: "_Support") -> list[_Move]:
-        """The best move of each kind."""
-        rest, inside = self.terms.rest, support.inside
-        out = self.may.copy()
+    def _look_around(self, inside: Index, factor: Array) -> _Support:
+        """The same, given Cholesky's factor of S_AA."""
+        rest, out = self.terms.rest, self.may.copy()
         out[inside] = False
         outside = np.flatnonzero(out)
-        size, r, c = self.S.diag[outside], support.r[outside], support.c[outside]
-        loss = np.where(self.terms.must[inside], np.inf, support.b**2 / np.diag(support.V))
+        fit = _LeastSquares.of(self.S, self.q, inside, outside, factor)
+        loss = np.where(self.terms.must[inside], np.inf, fit.b**2 / np.diag(fit.V))
         drop = loss - rest[inside]
-        free = c > _COLLINEAR * size
-        gain = np.divide(r**2, c, out=np.full_like(r, np.inf), where=free)
+        free = fit.c > _COLLINEAR * fit.size
+        gain = np.divide(fit.r**2, fit.c, out=np.full_like(fit.r, np.inf), where=free)
         add = np.where(free & (gain > self.worth_while), rest[outside] - gain, np.inf)
-        moves = []
+        coef, moves = np.zeros(len(self.q)), []
+        coef[inside] = fit.b
         if len(outside):
             j = np.argmin(add)
             moves.append(_Move(float(add[j]), 1, [outside[j]]))
@@ -293,42 +274,11 @@ class _Search:
             i = np.argmin(drop)
             moves.append(_Move(float(drop[i]), -1, [inside[i]]))
         if np.any(np.isfinite(loss)):
-            at_best = np.full_like(gain, np.inf)
+            bound = np.full_like(gain, np.inf)
             if not rest.any():
-                at_best[free] = _at_best(gain[free], loss.min(), (c / size)[free])
-            moves += self._best_swap(support, outside, drop, at_best)
-        return moves
-
-    def _best_swap(
-        self, support: "_Support", outside: Index, drop: Array, at_best: Array
-    ) -> list[_Move]:
-        """The best swap if one gains, looking first where it may gain the most."""
-        rest = self.terms.rest
-        leaving = np.flatnonzero(np.isfinite(drop))
-        own = np.sqrt(np.diag(support.V)[leaving, np.newaxis])
-        V = support.V[leaving] / own
-        b = support.b[leaving, np.newaxis] / own
-        best: list[_Move] = []
-        least = 0.0
-        left = np.argsort(-at_best)
-        while True:
-            left = left[at_best[left] > -least]
-            if not len(left):
-                return best
-            here, left = outside[left[:_MANY]], left[_MANY:]
-            U = V @ self.S.block(support.inside, here)
-            slack = U**2 + support.c[here]
-            U *= b
-            U += support.r[here]
-            U *= U
-            with np.errstate(divide="ignore", invalid="ignore"):
-                U /= slack
-            swap = drop[leaving, np.newaxis] + rest[here] - U
-            swap[~(slack > _COLLINEAR * self.S.diag[here])] = np.inf
-            i, j = np.unravel_index(np.argmin(swap), swap.shape)
-            if swap[i, j] < least:
-                least = float(swap[i, j])
-                best = [_Move(least, 0, [support.inside[leaving[i]], here[j]])]
+                bound[free] = _most_of_swap(gain[free], loss.min(), (fit.c / fit.size)[free])
+            moves += fit.best_swap(drop, rest[outside], bound)
+        return _Support(coef, moves)
 
     def _independent(self, support: Mask) -> Mask:
         """The support without columns that others in it span: the dearer, then the later ones go.
@@ -342,7 +292,8 @@ class _Search:
             dear = np.where(self.terms.must, -1.0, self.terms.rest)[inside]
             inside = inside[np.argsort(dear, kind="stable")]
             kept = inside[~spanned_by_earlier(self.S.block(inside, inside), _COLLINEAR)]
-            # Beside near copies rounding may leave more than it should, and columns than the rank.
+            # Beside near copies rounding may leave more columns than it should.
+            kept = kept[: self.S.rank]
             while len(kept) and _factor(self.S, np.sort(kept)) is None:
                 kept = kept[:-1]
             self.starts[key] = np.zeros_like(support)
@@ -398,74 +349,61 @@ class _Forward:
 
 
 @dataclass(frozen=True)
-class _Support:
-    """Least squares on the columns A, `inside`, with V, b, r and c as above."""
+class _LeastSquares:
+    """Least squares on the columns A, `inside`: V, b, and S_Aj, r_j, c_j, S_jj of those outside."""
 
-    S: ColumnProducts
-    q: Array
     inside: Index
+    outside: Index
     V: Array
     b: Array
+    cross: Array
     r: Array
     c: Array
+    size: Array
 
     @classmethod
-    def of(cls, S: ColumnProducts, q: Array, inside: Index) -> "_Support | None":
-        """None if the columns are not independent."""
-        factor = _factor(S, inside)
-        if factor is None:
-            return None
-        b = _solved(factor, q[inside])
-        V = lapack.dpotri(factor, lower=True)[0] if len(factor) else factor
-        V = np.tril(V) + np.tril(V, -1).T
-        cross = S.block(inside, slice(None))
-        c = S.diag - np.einsum("ij,ij->j", cross, V @ cross)
-        return cls(S, q, inside, V, b, q - b @ cross, c)
+    def of(
+        cls, S: ColumnProducts, q: Array, inside: Index, outside: Index, factor: Array
+    ) -> "_LeastSquares":
+        """Least squares, given Cholesky's factor of S_AA."""
+        cross = S.block(inside, outside)
+        b, V, half = q[:0], factor, cross
+        if len(inside):
+            b = lapack.dpotrs(factor, q[inside], lower=True)[0]
+            V = np.tril(lapack.dpotri(factor, lower=True)[0])
+            V += np.tril(V, -1).T
+            half = blas.dtrsm(1.0, factor, cross.T, side=1, lower=True, trans_a=1).T
+        r, size = q[outside] - b @ cross, S.diag[outside]
+        c = size - np.einsum("ij,ij->j", half, half)
+        return cls(inside, outside, V, b, cross, r, c, size)
 
-    # Beside nearly collinear columns the pivot may be nothing; `checked` sees to it.
-    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-    def flipped(self, column: np.intp) -> "_Support":
-        """The column dropped, if it was inside, or else added."""
-        inside, V, b = self.inside, self.V, self.b
-        among = inside == column
-        if among.any():
-            i = int(np.argmax(among))
-            way = V[i]
-            left = self.S.combine(way, inside)
-            pivot = -V[i, i]
-            step = b[i] / pivot
-        else:
-            way = np.append(-V @ self.S.block(inside, np.array([column]))[:, 0], 1.0)
-            inside, V, b = np.append(inside, column), np.pad(V, (0, 1)), np.append(b, 0.0)
-            left = self.S.combine(way, inside)
-            pivot = left[column]
-            step = self.r[column] / pivot
-            among = np.zeros(len(inside), dtype=bool)
-        # In the order of the columns, so that rounding does not depend on that of the moves.
-        stay = np.argsort(inside, kind="stable")
-        stay = stay[~among[stay]]
-        return _Support(
-            self.S,
-            self.q,
-            inside[stay],
-            (V + np.outer(way, way / pivot))[np.ix_(stay, stay)],
-            (b + way * step)[stay],
-            self.r - left * step,
-            self.c - left * (left / pivot),
-        )
-
-    def checked(self) -> "_Support | None":
-        """Itself, or computed anew if rounding has led it away; None if not independent."""
-        inside = self.inside
-        change = self.V @ (self.q[inside] - self.S.block(inside, inside) @ self.b)
-        near = np.linalg.norm(change) <= _DRIFT * np.linalg.norm(self.b)
-        if near and np.all(np.diag(self.V) > 0):
-            return replace(self, b=self.b + change)
-        return _Support.of(self.S, self.q, inside)
+    def best_swap(self, drop: Array, rest: Array, bound: Array) -> list[_Move]:
+        """The best swap if one lowers the objective, columns tried in the order of the bound."""
+        leaving = np.flatnonzero(np.isfinite(drop))
+        own = np.sqrt(np.diag(self.V)[leaving, np.newaxis])
+        V, b = self.V[leaving] / own, self.b[leaving, np.newaxis] / own
+        best: list[_Move] = []
+        least, left = 0.0, np.argsort(-bound)
+        while len(left := left[bound[left] > -least]):
+            here, left = left[:_MANY], left[_MANY:]
+            U = V @ self.cross[:, here]
+            slack = U**2 + self.c[here]
+            U *= b
+            U += self.r[here]
+            U *= U
+            with np.errstate(divide="ignore", invalid="ignore"):
+                U /= slack
+            swap = drop[leaving, np.newaxis] + rest[here] - U
+            swap[~(slack > _COLLINEAR * self.size[here])] = np.inf
+            i, j = np.unravel_index(np.argmin(swap), swap.shape)
+            if swap[i, j] < least:
+                least = float(swap[i, j])
+                best = [_Move(least, 0, [self.inside[leaving[i]], self.outside[here[j]]])]
+        return best
 
 
-def _at_best(gain: Array, loss: float, left: Array) -> Array:
-    """The most that a swap for a column can gain, by the formula above."""
+def _most_of_swap(gain: Array, loss: float, left: Array) -> Array:
+    """The bound above on what a swap for a column gains; `left` is cos^2."""
     cos, sin = np.sqrt(left.clip(0.0, 1.0)), np.sqrt((1.0 - left).clip(0.0, 1.0))
     both = (np.sqrt(gain) * cos + np.sqrt(loss) * sin) ** 2 - loss
     # A little more, for rounding.
@@ -477,8 +415,3 @@ def _factor(S: ColumnProducts, inside: Index) -> Array | None:
     block = S.block(inside, inside)
     factor, failed = lapack.dpotrf(block, lower=True) if len(block) else (block, 0)
     return None if failed else factor
-
-
-def _solved(factor: Array, q: Array) -> Array:
-    """The solution for a matrix with this factor."""
-    return np.asarray(lapack.dpotrs(factor, q, lower=True)[0]) if len(q) else q

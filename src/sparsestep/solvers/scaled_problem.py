@@ -1,9 +1,11 @@
 """From moments to the scaled problem that the engine solves, and its coefficients back again.
 
-Without standardization the problem has the numbers as given. With it, columns and target are
-divided by their standard deviations first (about zero if there is no intercept) and alpha by the
-target's variance: the answer then follows a change of units instead of depending on it, although
-gamma_0, gamma_stop and epsilon are absolute numbers.
+With standardization, columns and target are divided by their standard deviations, and alpha by the
+target's variance, so that the answer does not depend on units although gamma_0, gamma_stop and
+epsilon are absolute numbers. Without it the numbers stay as given.
+
+A fit without an intercept is a fit to moments about zero instead of the means: no other function of
+the package knows the difference, except that the means take a degree of freedom.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +24,7 @@ from sparsestep.reference import negligible
 from sparsestep.solvers.engine import Gram
 from sparsestep.solvers.schedule import Schedule
 from sparsestep.solvers.wide import WorkingSets
+from sparsestep.threads import one_blas_thread
 from sparsestep.words import quoted, repeated
 
 Array = NDArray[np.float64]
@@ -34,8 +37,6 @@ _LIGHTEST = 1e-100
 _FARTHEST = 1e60
 # Columns whose |correlation| is as near to 1 as the rounding of the moments are copies.
 _COPY = 1e-13
-# A column of unit length that keeps this much beside those before it depends on none of them.
-_CLEARLY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ class Settings:
     n_jobs: int = 1
     # Called, by any thread, with how many models are fitted and how many are to be.
     watch: Callable[[int, int], None] | None = None
+
+    def about(self, moments: Moments) -> Moments:
+        """The moments to fit: about the means or, without an intercept, about zero."""
+        return moments if self.fit_intercept else _about_zero(moments)
 
     def factors(self, m: int) -> Array:
         """The penalty factors, 1 where none were given."""
@@ -116,30 +121,11 @@ def _in_order(given: Any, names: Sequence[str] | None) -> list[Any]:
     return [factors.get(name, 1.0) for name in names]
 
 
-def unit_gram(
-    moments: Moments, columns: NDArray[np.intp], *, fit_intercept: bool
-) -> tuple[Array, Array]:
-    """Sums of products of some columns in units of their lengths, and these lengths.
-
-    They are about the means, without an intercept about zero.
-    """
+def unit_gram(moments: Moments, columns: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Sums of products of some columns in units of their lengths, and these lengths."""
     S = moments.gram_block(columns)
-    if not fit_intercept:
-        mean = moments.mean_x[columns]
-        S = S + moments.weight_sum * np.multiply.outer(mean, mean)
     length = np.sqrt(np.diag(S))
     return S / length / length[:, np.newaxis], length
-
-
-def independent_columns(S: Array) -> int:
-    """How many columns are independent but for rounding, by the Gram matrix `S`."""
-    length = np.sqrt(np.diag(S))
-    used = length > 0
-    scaled = S[np.ix_(used, used)] / length[used] / length[used, np.newaxis]
-    factor, failed = lapack.dpotrf(scaled, lower=True)
-    if not failed and np.all(np.diag(factor) > _CLEARLY):
-        return len(scaled)
-    return int(np.count_nonzero(np.linalg.eigvalsh(scaled) > negligible(len(scaled))))
 
 
 def spanned_by_earlier(S: Array, tolerance: float) -> NDArray[np.bool_]:
@@ -183,19 +169,32 @@ def later_copies(S: Array) -> NDArray[np.bool_]:
     return copies
 
 
-def _require_range(
-    var_x: Array, var_y: Array, mean_x: Array, mean_y: Array, names: tuple[str, ...] | None
-) -> None:
-    """Raise, naming the column, where squares about zero are beyond the range of floats."""
-    for squares, mean, of_x in ((var_x, mean_x, True), (var_y, mean_y, False)):
+def _about_zero(moments: Moments) -> Moments:
+    """The moments about zero; an error for columns whose squares are beyond the range of floats."""
+    _require_weight(moments.weight_sum)
+    with np.errstate(over="ignore", under="ignore"):
+        found = moments._about_zero()
+        of_x, of_y = found.diag / found.weight_sum, np.atleast_1d(found.yty) / found.weight_sum
+    for squares, mean in ((of_x, moments.mean_x), (of_y, np.atleast_1d(moments.mean_y))):
         wrong = np.flatnonzero(~np.isfinite(squares) | ((squares < SMALLEST_SQUARES) & (mean != 0)))
         if len(wrong):
-            what = column_name(int(wrong[0]), names) if of_x else "y"
+            names = moments.feature_names
+            what = column_name(int(wrong[0]), names) if squares is of_x else "y"
             size = "small" if np.isfinite(squares[wrong[0]]) else "large"
             raise ValueError(
                 f"The values of {what} are too {size} to be squared, as a fit without an intercept "
                 "does; rescale them."
             )
+    return found
+
+
+def _require_weight(weight: float) -> None:
+    """Raise if the sum of the weights is so small or large that its square is not a double."""
+    if not _LIGHTEST <= weight <= 1.0 / _LIGHTEST:
+        raise ValueError(
+            f"The weights sum to {weight:.3g}; rescale sample_weight so that they sum "
+            f"to between {_LIGHTEST:g} and {1.0 / _LIGHTEST:g}."
+        )
 
 
 def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -234,18 +233,16 @@ def copies_among_rows(A: Array, rank: NDArray[np.intp]) -> NDArray[np.bool_]:
 class ScaledProblem:
     """Least squares for one set of moments in the units of the engine, whatever the alphas.
 
-    Columns that may not enter are zero. Of equal columns one may: that of the smallest penalty
-    factor, and of those the first. Which of them the loop would keep is decided by rounding, and it
-    would share them out at alpha = 0. Of columns without a penalty those may not that earlier ones
-    span: nothing says how to share.
+    The penalty factor is infinite for columns that may not enter. Of equal columns one may: that of
+    the smallest penalty factor, and of those the first. Rounding decides which of them the loop
+    keeps, and at alpha = 0 it shares the effect out. Of columns without a penalty those may not
+    enter that earlier ones span, because nothing says how to share.
     """
 
-    moments: Moments
+    moments: Moments  # about zero if there is no intercept
     scale_x: Array  # (m,), 1 for a constant column
     scale_y: Array  # (n_targets,)
-    mean_x: Array  # (m,), zero if there is no intercept
-    mean_y: Array  # (n_targets,), likewise
-    factor: Array  # (m,), penalty factors
+    factor: Array  # (m,), penalty factors, infinite for columns that may not enter
     schedule: Schedule
     left: Array  # X'X, (m, m); of thin moments the rows A instead, (n_rows, m)
     right: Array  # X'y, (n_targets, m); of thin moments the targets, (n_targets, n_rows)
@@ -253,36 +250,21 @@ class ScaledProblem:
     @classmethod
     def of(cls, moments: Moments, settings: Settings) -> "ScaledProblem":
         """The problem of these moments."""
-        scale_x, scale_y, mean_x, mean_y = units(moments, settings)
-        away_x, away_y = moments.mean_x - mean_x, np.atleast_1d(moments.mean_y) - mean_y
-        shifted = bool(away_x.any() or away_y.any())
+        moments = settings.about(moments)
+        scale_x, scale_y = units(moments, settings)
         if moments.is_thin:
             left, right = moments.compress()
-            right = right.reshape(len(left), len(scale_y)).T
-            if shifted:
-                root = np.sqrt(moments.weight_sum)
-                left = np.vstack([left, root * away_x])
-                right = np.column_stack([right, root * away_y])
             left /= scale_x
-            right = right / scale_y[:, np.newaxis]
+            right = right.reshape(len(left), len(scale_y)).T / scale_y[:, np.newaxis]
         else:
             left, right = moments.xtx, np.reshape(moments.xty, (len(scale_x), -1)).T
-            if shifted:
-                left = left + moments.weight_sum * np.multiply.outer(away_x, away_x)
-                right = right + moments.weight_sum * np.multiply.outer(away_y, away_x)
             if settings.standardize:
                 left = left / scale_x
                 left /= scale_x[:, np.newaxis]
             right = right / scale_x / scale_y[:, np.newaxis]
         out = _excluded(left, moments.is_thin, settings)
-        if out.any():
-            # The moments' own matrix stays as it is.
-            left = left if left.flags.writeable else left.copy()
-            left[:, out] = 0.0
-            if not moments.is_thin:
-                left[out], right[:, out] = 0.0, 0.0
-        how = settings.factors(len(scale_x)), settings.schedule
-        return cls(moments, scale_x, scale_y, mean_x, mean_y, *how, left, right)
+        factor = np.where(out, np.inf, settings.factors(len(scale_x)))
+        return cls(moments, scale_x, scale_y, factor, settings.schedule, left, right)
 
     @property
     def is_thin(self) -> bool:
@@ -311,17 +293,31 @@ class ScaledProblem:
         """``X'y`` of each target, (n_targets, m)."""
         return self.right @ self.left if self.is_thin else self.right
 
+    @property
+    def may(self) -> NDArray[np.bool_]:
+        """The columns that may enter, of some length."""
+        return (self.diag > 0) & np.isfinite(self.factor)
+
+    @cached_property
+    def rank(self) -> int:
+        """The rank of the columns that may enter, but for rounding."""
+        used = np.flatnonzero(self.may)
+        if self.is_thin:
+            # Not the number of rows: copies of a row do not raise the rank.
+            A = self.left[:, used] if len(used) < len(self.factor) else self.left
+            with one_blas_thread():
+                return int(np.linalg.matrix_rank(A @ A.T, hermitian=True))
+        spanned = spanned_by_earlier(self.left[np.ix_(used, used)], negligible(len(used)))
+        independent = len(used) - int(np.count_nonzero(spanned))
+        return min(self.moments.n_samples - self.moments._df_of_means, independent)
+
     def alphas(self, alphas: Array) -> Array:
         """Alphas, (n_alphas,) or a row per target, in the units of the problem: a row per target.
 
         Beyond 1e60 times the target's sum of squares, or below 1e-60 times that, an alpha is as
         good as at these ends, where all that is computed with it stays within the range of floats.
         """
-        moments = self.moments
-        squares = (
-            np.atleast_1d(moments.yty)
-            + moments.weight_sum * (np.atleast_1d(moments.mean_y) - self.mean_y) ** 2
-        )
+        squares = np.atleast_1d(self.moments.yty)
         size = (np.where(squares > 0, squares, 1.0) / self.scale_y**2)[:, np.newaxis]
         with np.errstate(over="ignore", under="ignore"):
             scaled = alphas / self.scale_y[:, np.newaxis] ** 2
@@ -336,29 +332,20 @@ class ScaledProblem:
         """Coefficients (n_targets, n_alphas, m) in the data's units, and their intercepts."""
         coefs = coefs * self.scale_y[:, np.newaxis, np.newaxis]
         coefs /= self.scale_x
-        return coefs, self.mean_y[:, np.newaxis] - coefs @ self.mean_x
+        mean_y = np.reshape(self.moments.mean_y, (-1, 1))
+        return coefs, mean_y - coefs @ self.moments.mean_x
 
 
-def units(moments: Moments, settings: Settings) -> tuple[Array, Array, Array, Array]:
-    """Scales and means of the columns and targets: `scale_x` to `mean_y` of `ScaledProblem`."""
+def units(moments: Moments, settings: Settings) -> tuple[Array, Array]:
+    """`scale_x` and `scale_y` of `ScaledProblem`."""
     weight = moments.weight_sum
-    if not _LIGHTEST <= weight <= 1.0 / _LIGHTEST:
-        raise ValueError(
-            f"The weights sum to {weight:.3g}; rescale sample_weight so that they sum "
-            f"to between {_LIGHTEST:g} and {1.0 / _LIGHTEST:g}."
-        )
-    mean_x, mean_y = moments.mean_x, np.atleast_1d(moments.mean_y)
+    _require_weight(weight)
     var_x, var_y = moments.diag / weight, np.atleast_1d(moments.yty) / weight
-    if not settings.fit_intercept:
-        with np.errstate(over="ignore", under="ignore"):
-            var_x, var_y = var_x + mean_x**2, var_y + mean_y**2
-        _require_range(var_x, var_y, mean_x, mean_y, moments.feature_names)
-        mean_x, mean_y = np.zeros_like(mean_x), np.zeros_like(mean_y)
     if not settings.standardize:
         var_x, var_y = np.ones_like(var_x), np.ones_like(var_y)
     scale_x, scale_y = np.sqrt(var_x), np.sqrt(var_y)
     scale_x[scale_x == 0], scale_y[scale_y == 0] = 1.0, 1.0
-    return scale_x, scale_y, mean_x, mean_y
+    return scale_x, scale_y
 
 
 def _excluded(left: Array, thin: bool, settings: Settings) -> NDArray[np.bool_]:
