@@ -22,6 +22,7 @@ The rows come in blocks: dense ones are centred and multiplied, sparse ones mult
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from numpy.typing import NDArray
 from sparsestep.errors import OutOfRangeError
 from sparsestep.moments.table import (
     BLOCK_BYTES,
-    Columns,
     Table,
     column_name,
     in_one_piece,
@@ -49,10 +49,12 @@ Pair = tuple[Array, Array]
 SMALLEST_SQUARES = 1e-302
 # Numbers in a strip of a matrix: a few such strips fit the cache of one core.
 STRIP_ELEMENTS = 1 << 13
-# Blocks of rows summed side by side, a constant, so that the sums do not depend on the number of
-# threads; above this many columns the product of one block uses all cores.
-BLOCKS = 8
-MANY_COLUMNS = 512
+# Row ranges summed side by side. A constant, so that the sums do not depend on the thread count.
+STRIPES = 8
+# Below this many numbers stripes cost more than they save; above this many columns the product of
+# one block uses all cores.
+STRIPE_ELEMENTS = 1 << 23
+STRIPE_COLUMNS = 512
 # Below this share of stored entries sparse products beat dense ones on blocks made dense.
 SPARSE_DENSITY = 0.04
 # Each product ends with NumPy copying one triangle to the other: a tenth of the time at 1000 rows.
@@ -473,50 +475,69 @@ def fold_sums(table: Table, ids: Index | None = None, count: int = 1) -> list[Su
 
 def _summed(table: Table, ids: Index | None, count: int) -> list[Sums]:
     """Sums of each fold."""
-    ids = np.zeros(table.n, dtype=np.intp) if ids is None else ids
+    if ids is None:
+        return _contiguous_sums(table, [(0, table.n)], np.array([table.n_active]))
     sizes = np.bincount(ids if table.weight is None else ids[table.weight > 0], minlength=count)
+    bounds = _contiguous(ids, count)
+    if bounds is not None:
+        return _contiguous_sums(table, bounds, sizes)
+    return _scattered_sums(table, ids, sizes)
+
+
+def _contiguous_sums(table: Table, bounds: list[tuple[int, int]], sizes: Index) -> list[Sums]:
+    """Sums of folds whose rows follow one another."""
     thin = sizes < table.m
+    block_sums, height = _kind_of_sums(table)
+    striped = table.m <= STRIPE_COLUMNS and not thin.any()
+    tasks = [
+        (fold, *ends)
+        for fold, (a, b) in enumerate(bounds)
+        for ends in (_stripes(a, b, table.m) if striped else [(a, b)])
+    ]
+
+    def summed(task: tuple[int, int, int]) -> Sums:
+        fold, a, b = task
+        if thin[fold]:
+            return _thin_sums(table, table.block(a, b))
+        total = Accumulator(_no_rows(table), own=True)
+        for i in range(a, b, height):
+            total.add(block_sums(table.block(i, min(i + height, b))))
+        return total.result()
+
+    found = side_by_side(summed, tasks, table.n * table.m >= THREAD_ELEMENTS)
+    return [
+        merge([s for s, task in zip(found, tasks, strict=True) if task[0] == fold])
+        for fold in range(len(bounds))
+    ]
+
+
+def _scattered_sums(table: Table, ids: Index, sizes: Index) -> list[Sums]:
+    """Sums of folds whose rows are anywhere."""
+    count, thin, y, w = len(sizes), sizes < table.m, table.y, table.weight
+    X = in_one_piece(table.X) if thin.any() else table.X
+    if w is not None:
+        ids = np.where(w > 0, ids, count)
     totals = [Accumulator(_no_rows(table), own=True) for _ in sizes]
-    if thin.any():
-        _add_rows(table, ids, totals, thin, (partial(_thin_sums, table), max(table.n, 1)), 1)
-    if not thin.all():
-        # Of a frame that is converted block by block there is one block at a time.
-        few = table.m <= MANY_COLUMNS and not isinstance(table.X, Columns)
-        at_once = BLOCKS if few else 1
-        _add_rows(table, ids, totals, ~thin, _kind_of_sums(table), at_once)
-    return [total.result() for total in totals]
-
-
-def _add_rows(
-    table: Table,
-    ids: Index,
-    totals: list[Accumulator],
-    which: NDArray[np.bool_],
-    kind: tuple[Callable[[Block], Sums], int],
-    at_once: int,
-) -> None:
-    """Add the rows of some folds to their totals: `at_once` blocks side by side, added in order."""
-    block_sums, height = kind
-    X = table.X if height < table.n else in_one_piece(table.X)
-    for low in range(0, table.n, height * at_once):
-        part = slice(low, low + height * at_once)
-        some = X[part], table.y[part], None if table.weight is None else table.weight[part]
+    for fold in np.flatnonzero(thin):
+        totals[fold].add(_thin_sums(table, _taken(X, y, w, np.flatnonzero(ids == fold))))
+    block_sums, height = _kind_of_sums(table)
+    # Each fold's share of a block should itself be about a block.
+    height *= min(count, STRIPES)
+    for low in range(0, 0 if thin.all() else table.n, height):
+        part = slice(low, low + height)
+        block = X[part], y[part], None if w is None else w[part]
         # Small integers sort fastest.
-        folds = ids[part].astype(np.min_scalar_type(len(totals)))
-        order = np.argsort(folds, kind="stable")
-        edges = np.searchsorted(folds[order], np.arange(len(totals) + 1))
-        blocks = [
-            (fold, order[i : min(i + height, edges[fold + 1])])
-            for fold in np.flatnonzero(which & (np.diff(edges) > 0)).tolist()
-            for i in range(edges[fold], edges[fold + 1], height)
-        ]
+        fold_of_row = ids[part].astype(np.min_scalar_type(count))
+        order = np.argsort(fold_of_row, kind="stable")
+        edges = np.searchsorted(fold_of_row[order], np.arange(count + 1))
 
-        def summed(block: tuple[int, Index], some: Block = some) -> Sums:
-            return block_sums(_taken(*some, block[1]))
+        def add(fold: int) -> None:
+            rows = order[edges[fold] : edges[fold + 1]]  # noqa: B023
+            totals[fold].add(block_sums(_taken(*block, rows)))  # noqa: B023
 
-        found = side_by_side(summed, blocks, table.n * table.m >= THREAD_ELEMENTS)
-        for (fold, _), sums in zip(blocks, found, strict=True):
-            totals[fold].add(sums)
+        present = np.flatnonzero((np.diff(edges) > 0) & ~thin).tolist()
+        side_by_side(add, present, table.n * table.m >= THREAD_ELEMENTS)
+    return [total.result() for total in totals]
 
 
 def _no_rows(table: Table) -> Sums:
@@ -525,15 +546,29 @@ def _no_rows(table: Table) -> Sums:
 
 
 def _taken(X: Any, y: NDArray[Any], w: Array | None, rows: Index) -> Block:
-    """Some of the rows, ascending, in the order of their memory, without those of zero weight."""
-    if w is not None:
-        rows = rows[w[rows] > 0]
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
-        part = slice(rows[0], rows[-1] + 1)
-        return X[part], y[part], None if w is None else w[part]
+    """Some of the rows, in the order of their memory."""
     by_column = not sp.issparse(X) and abs(X.strides[0]) < abs(X.strides[1])
     some = X.T[:, rows].T if by_column else X[rows]
     return some, y[rows], None if w is None else w[rows]
+
+
+def _contiguous(ids: Index, count: int) -> list[tuple[int, int]] | None:
+    """First and last row of each fold, if its rows follow one another."""
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    present = ids[starts]
+    if len(starts) > count or len(np.unique(present)) != len(present):
+        return None
+    bounds = [(0, 0)] * count
+    for fold, ends in zip(present, pairwise([*starts.tolist(), len(ids)]), strict=True):
+        bounds[fold] = ends
+    return bounds
+
+
+def _stripes(a: int, b: int, m: int) -> list[tuple[int, int]]:
+    """Rows a to b in ranges that are summed side by side."""
+    if (b - a) * m < STRIPE_ELEMENTS:
+        return [(a, b)]
+    return list(pairwise(np.linspace(a, b, STRIPES + 1).astype(int).tolist()))
 
 
 def _kind_of_sums(table: Table) -> tuple[Callable[[Block], Sums], int]:
