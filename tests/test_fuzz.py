@@ -260,12 +260,14 @@ def explanation_by_set(model, X, y, weight, priced):
     factor = None if model.penalty_factor is None else np.asarray(model.penalty_factor, dtype=float)
     how = Settings(schedule, model.fit_intercept, model.standardize, factor)
     problem = ScaledProblem.of(Moments.from_data(X, y, weight), how)
-    A, target, alphas = problem.left, problem.right[0], problem.alphas(np.array([model.alpha]))[0]
-    sets = WorkingSets(A, target, problem.factor, schedule)
-    found = sets.solve(alphas)
-    options = {"penalty_factor": problem.factor, **vars(schedule)}
-    turned = compare_rows(A, target, alphas, (found, sets.sets), 1e-9, **options)
-    again = problem.back(found[np.newaxis])[0][0, 0]
+    options, turned, found = {"penalty_factor": problem.factor, **vars(schedule)}, 0, []
+    for target, alphas in zip(problem.right, problem.alphas(np.array([model.alpha])), strict=True):
+        sets = WorkingSets(problem.left, target, problem.factor, schedule)
+        found.append(sets.solve(alphas))
+        turned += compare_rows(
+            problem.left, target, alphas, (found[-1], sets.sets), 1e-9, **options
+        )
+    again = problem.back(np.array(found))[0][:, 0].reshape(model.coef_.shape)
     assert np.array_equal((again != 0) & priced, (model.coef_ != 0) & priced), "another working set"
     return f"more columns than rows, as the loop on its set{' but for 1e-12' * bool(turned)}"
 

@@ -136,3 +136,8 @@ def test_a_training_set_of_one_row_had_no_shape():
     model = SparseStepCV([1.0], cv=[([0], [1, 2]), ([0, 1], [2])]).fit(X, y)
     assert np.all(np.isfinite(model.mse_path_))
     SparseStepCV([1.0], cv=2, fit_intercept=False).fit(X, y)
+
+
+def test_a_criterion_of_rows_that_weigh_much_was_infinite():
+    path = sparsestep_path([[0.6], [0.1]], [2.0, 2.0], alphas="sizes", sample_weight=[1.0, 2.0**53])
+    assert np.all(np.isfinite(path.criterion("bic")))

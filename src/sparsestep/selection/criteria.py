@@ -41,7 +41,8 @@ def criterion_path(criterion: str, rss: Array, n_nonzero: Index, n: float, m: in
     else:
         raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}.")
     rounding = max(1e-12 * float(np.max(rss)), np.finfo(np.float64).tiny)
-    return np.asarray(n * np.log(np.maximum(rss, rounding) / n) + penalty)
+    # The quotient rss / n may underflow.
+    return np.asarray(n * (np.log(np.maximum(rss, rounding)) - np.log(n)) + penalty)
 
 
 def least_criterion(values: Array, among: Index) -> int:
