@@ -227,6 +227,9 @@ TABLES = {
     "powers": powers(),
     "survey": with_columns(PLAIN, survey=1e4 * PLAIN["w"].to_numpy()),
     "few missing": flats_with(50, size={3: None}, rooms={7: None}).drop_columns(["city"]),
+    "no weight": flats_with(
+        90, size=dict.fromkeys(range(12)), w={row: 0.0 for row in range(12, 28)}
+    ).drop_columns(["city"]),
     "most missing": flats_with(
         60, floor=dict.fromkeys(range(35)), city=dict.fromkeys(range(10, 20))
     ).drop_columns(["w"]),
@@ -246,6 +249,10 @@ ADVICE = "--drop, .*--missing-category"
         ("powers", "path {} --alphas 0.0", "condition number .* digits", "Warning"),
         ("survey", "fit {} --alpha 9 --weight survey", "weights of the 300 rows add up to", "half"),
         ("few missing", "fit {} --drop-missing", "2 of 50 rows.*1 in 'size', 1 in 'rooms'", "half"),
+        *(
+            ("no weight", f"{command} --weight w --drop-missing", "12 of 90 rows", "half")
+            for command in ("fit {}", "path {}", "moments {} -o m.npz")
+        ),
         *(
             ("most missing", f"{command} --one-hot --drop-missing", said, "Warning")
             for command in ("fit {}", "path {}", "moments {} -o m.npz")

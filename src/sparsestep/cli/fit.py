@@ -128,6 +128,7 @@ def fit(
         target=reading.target,
         source=reading.source,
         weight=table.weight,
+        rows_read=reading.counts.rows,
         rows_dropped=reading.counts.dropped,
         dropped_by=dict(reading.counts.missing.most_common()),
         seed=None if folds is None else seed,

@@ -94,11 +94,10 @@ class Reading:
     @property
     def all_notes(self) -> list[str]:
         """The notes, and on rows left out the one that a model would have."""
-        dropped = self.counts.dropped
-        if not dropped:
+        counts = self.counts
+        if not counts.dropped:
             return self.notes
-        total = sum(part.n_samples for part in self.parts) + dropped
-        return [rows_left_out(dropped, total, self.counts.missing), *self.notes]
+        return [rows_left_out(counts.dropped, counts.rows, counts.missing), *self.notes]
 
     @contextmanager
     def naming_target(self) -> Iterator[None]:

@@ -171,15 +171,19 @@ def fitted_document(
     source: str | None = None,
     weight: str | None = None,
     one_hot: OneHot | None = None,
+    rows_read: int | None = None,
     rows_dropped: int = 0,
     dropped_by: Mapping[str, int] | None = None,
     seed: int | None = None,
     model_path: Path | None = None,
 ) -> Document:
-    """The document of models that an estimator of this kind and these parameters would have."""
+    """The document of models that an estimator of this kind and these parameters would have.
+
+    `rows_read` is the number of all rows, where some that were not left out weigh nothing.
+    """
     fingerprint, notes = fitted.fingerprint, fitted.notes
     if rows_dropped:
-        total = fingerprint.rows + rows_dropped
+        total = rows_read or fingerprint.rows + rows_dropped
         notes = (*notes, RowsDropped(rows_dropped, total, dict(dropped_by or {})))
     features = list(names or made_up_names(len(fingerprint.mean)))
     targets = _target_names(target, fitted)
