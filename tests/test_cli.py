@@ -228,7 +228,7 @@ TABLES = {
     "survey": with_columns(PLAIN, survey=1e4 * PLAIN["w"].to_numpy()),
     "few missing": flats_with(50, size={3: None}, rooms={7: None}).drop_columns(["city"]),
     "no weight": flats_with(
-        90, size=dict.fromkeys(range(12)), w={row: 0.0 for row in range(12, 28)}
+        90, size=dict.fromkeys(range(12)), w=dict.fromkeys(range(12, 28), 0.0)
     ).drop_columns(["city"]),
     "most missing": flats_with(
         60, floor=dict.fromkeys(range(35)), city=dict.fromkeys(range(10, 20))
