@@ -763,3 +763,11 @@ def test_a_pandas_frame_of_sparse_columns_is_a_sparse_matrix_with_names(density)
     some = frame.assign(**{names[3]: frame[names[3]].sparse.to_dense()})
     for table in (X, frame, some, frame.astype(pd.SparseDtype(float, np.nan))):
         assert_moments(Moments.from_data(table, y), exact(X.toarray(), y))
+
+
+def test_thin_folds_of_sparse_rows_merge_without_all_of_them_dense():
+    X = sp.random(4000, 500, density=0.01, format="csr", random_state=0)
+    folds = Moments.from_folds(X, np.arange(4000.0) % 7, np.arange(4000) // 400)
+    whole, peak = peak_of(lambda: Moments.merge(folds).xtx)
+    assert np.isclose(whole.trace(), 3999 * X.toarray().var(axis=0, ddof=1).sum(), rtol=1e-12)
+    assert peak < 0.75 * X.shape[0] * X.shape[1] * 8

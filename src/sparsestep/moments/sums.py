@@ -148,8 +148,17 @@ class CentredRows:
 
 def gram_of_rows(pieces: Sequence[CentredRows], m: int) -> Array:
     """Sum of A'A over pieces of rows."""
-    A = np.concatenate([np.empty((0, m)), *(piece.columns() for piece in pieces)])
-    return np.asarray(A.T @ A)
+    total = np.zeros((m, m))
+    few: list[Array] = []
+    for piece in pieces:
+        # Single rows (differences of means) are stacked: each alone would cost a pass over S. Not
+        # more rows than that at once, for sparse ones are dense here.
+        few.append(piece.columns())
+        if sum(map(len, few)) >= m or piece is pieces[-1]:
+            A = np.concatenate(few) if len(few) > 1 else few[0]
+            total += A.T @ A
+            few = []
+    return total
 
 
 @dataclass
